@@ -16,6 +16,7 @@ pub(crate) mod star;
 mod visit;
 
 pub(crate) use visit::{
-    Visit, VisitMut, any_expression, change_expressions, each_expression, flow_of, result_of, try_change_expressions,
+    Visit, VisitMut, any_expression, change_expressions, change_factors, each_expression, each_factor, each_select,
+    flow_of, has_query, inner_first, outer_first, result_of, try_change_expressions, try_change_factors,
     visit_expressions, visit_relations,
 };

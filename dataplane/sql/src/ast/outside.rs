@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Query, VisitorMut};
+use sqlparser::ast::{Expr, Query, Select, VisitorMut};
+
+use crate::ast::VisitMut;
 
 /// Shows a visitor every expression that is inside of no query.
 pub(crate) struct Outside<'v, V> {
@@ -14,6 +16,17 @@ pub(crate) struct Outside<'v, V> {
 impl<'v, V> Outside<'v, V> {
     pub(crate) fn of(visitor: &'v mut V) -> Self {
         Self { visitor, queries: 0 }
+    }
+}
+
+impl<V: VisitorMut> Outside<'_, V> {
+    /// Shows it the expressions of a select but for those in its FROM.
+    pub(crate) fn of_select(&mut self, select: &mut Select) -> ControlFlow<V::Break> {
+        select.projection.visit(self)?;
+        select.selection.visit(self)?;
+        select.group_by.visit(self)?;
+        select.having.visit(self)?;
+        select.qualify.visit(self)
     }
 }
 
@@ -41,8 +54,6 @@ impl<V: VisitorMut> VisitorMut for Outside<'_, V> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ast::VisitMut;
-
     use super::*;
 
     /// The columns that are met, on the way in and on the way out.

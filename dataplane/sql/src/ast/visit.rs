@@ -169,30 +169,75 @@ pub(crate) fn visit_relations<B>(part: &impl Visit, seen: impl FnMut(&ObjectName
     part.visit(&mut Relations(seen))
 }
 
-struct Expressions<F>(F);
-
-impl<B, F: FnMut(&Expr) -> ControlFlow<B>> Visitor for Expressions<F> {
-    type Break = B;
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<B> {
-        self.0(expr)
-    }
+/// Shows a closure every select of a part, an outer one before those in it.
+pub(crate) fn each_select(part: &impl Visit, mut seen: impl FnMut(&Select)) {
+    let ControlFlow::Continue(()) = part.visit(&mut Selects(|select: &Select| {
+        seen(select);
+        ControlFlow::<Infallible>::Continue(())
+    }));
 }
 
-impl<B, F: FnMut(&mut Expr) -> ControlFlow<B>> VisitorMut for Expressions<F> {
-    type Break = B;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<B> {
-        self.0(expr)
-    }
+/// Shows a closure every member of a FROM of a part, an outer one before those in it.
+pub(crate) fn each_factor(part: &impl Visit, mut seen: impl FnMut(&TableFactor)) {
+    let ControlFlow::Continue(()) = part.visit(&mut Factors(|factor: &TableFactor| {
+        seen(factor);
+        ControlFlow::<Infallible>::Continue(())
+    }));
 }
 
-struct Relations<F>(F);
+/// Gives a closure every member of a FROM of a part to change, an inner one before the one around it.
+pub(crate) fn try_change_factors<E>(
+    part: &mut impl VisitMut,
+    mut change: impl FnMut(&mut TableFactor) -> Result<(), E>,
+) -> Result<(), E> {
+    result_of(part.visit(&mut Factors(|factor: &mut TableFactor| flow_of(change(factor)))))
+}
 
-impl<B, F: FnMut(&ObjectName) -> ControlFlow<B>> Visitor for Relations<F> {
-    type Break = B;
+/// The same with a closure that cannot fail.
+pub(crate) fn change_factors(part: &mut impl VisitMut, mut change: impl FnMut(&mut TableFactor)) {
+    let Ok(()) = try_change_factors(part, |factor| {
+        change(factor);
+        Ok::<(), Infallible>(())
+    });
+}
 
-    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<B> {
-        self.0(name)
-    }
+/// Whether a query stands in a part.
+pub(crate) fn has_query(part: &impl Visit) -> bool {
+    part.visit(&mut Queries(|_: &Query| ControlFlow::<()>::Break(()))).is_break()
+}
+
+/// A visitor of a closure that changes every expression, an outer one before those in it.
+pub(crate) fn outer_first<B>(change: impl FnMut(&mut Expr) -> ControlFlow<B>) -> impl VisitorMut<Break = B> {
+    OuterFirst(change)
+}
+
+/// A visitor of a closure that changes every expression, an inner one before the one around it.
+pub(crate) fn inner_first<B>(change: impl FnMut(&mut Expr) -> ControlFlow<B>) -> impl VisitorMut<Break = B> {
+    Expressions(change)
+}
+
+/// Visitors each of one hook, which is a closure: the hook of a walk that reads, and that of one that changes.
+macro_rules! of_one_hook {
+    ($($visitor:ident: $node:ty, $reads:ident, $changes:ident;)+) => {$(
+        struct $visitor<F>(F);
+
+        impl<B, F: FnMut(&$node) -> ControlFlow<B>> Visitor for $visitor<F> {
+            type Break = B;
+            fn $reads(&mut self, node: &$node) -> ControlFlow<B> { self.0(node) }
+        }
+
+        impl<B, F: FnMut(&mut $node) -> ControlFlow<B>> VisitorMut for $visitor<F> {
+            type Break = B;
+            fn $changes(&mut self, node: &mut $node) -> ControlFlow<B> { self.0(node) }
+        }
+    )+};
+}
+
+of_one_hook! {
+    Expressions: Expr, pre_visit_expr, post_visit_expr;
+    OuterFirst: Expr, pre_visit_expr, pre_visit_expr;
+    Relations: ObjectName, pre_visit_relation, post_visit_relation;
+    Factors: TableFactor, pre_visit_table_factor, post_visit_table_factor;
+    Selects: Select, pre_visit_select, post_visit_select;
+    Queries: Query, pre_visit_query, post_visit_query;
 }

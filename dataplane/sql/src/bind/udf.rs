@@ -16,7 +16,7 @@ use sqlparser::ast::{
 
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::cast;
-use crate::ast::{VisitMut, any_expression, each_expression, names};
+use crate::ast::{VisitMut, any_expression, each_expression, names, result_of};
 use crate::catalog::definition::Definition;
 use crate::dialect;
 use crate::functions::catalogue;
@@ -57,8 +57,8 @@ pub(crate) fn called(definition: &Definition, function: &Function, left: &mut us
         return Err(Error::unsupported(message));
     }
     let given = parameters.into_iter().zip(args).map(|((name, data_type), arg)| (name, cast(arg, data_type)));
-    let mut fill = ParameterSubstitution { given: given.collect(), wrong: None };
-    let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);
+    let mut fill = ParameterSubstitution { given: given.collect() };
+    result_of(body.visit(&mut fill))?;
     let body = Expr::Nested(Box::new(body));
     let body = if is_strict { unless_null(fill.given, body) } else { body };
     Ok(FunctionBody { expr: Expr::Nested(Box::new(cast(body, returns))), levels: levels + LEVELS_AROUND })
@@ -163,13 +163,11 @@ fn read(create: &CreateFunction) -> Result<Read, Error> {
     let mut body = parse::expression(text).map_err(|error| Error { position: None, snippet: None, ..error })?;
     statement::expression(&mut body)?;
     let given = parameters.iter().map(|(name, _)| (name.clone(), Expr::Identifier(name.clone()))).collect();
-    let mut fill = ParameterSubstitution { given, wrong: None };
-    let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);
-    match fill.wrong {
-        Some(error) => Err(error),
-        None if calls_outside(&body) => Err(Error::unsupported("a function that calls what may not be called")),
-        None => Ok(Read { parameters, returns: returns.clone(), body, is_strict, levels: lex::levels(text)? }),
+    result_of(body.visit(&mut ParameterSubstitution { given }))?;
+    if calls_outside(&body) {
+        return Err(Error::unsupported("a function that calls what may not be called"));
     }
+    Ok(Read { parameters, returns: returns.clone(), body, is_strict, levels: lex::levels(text)? })
 }
 
 /// Whether a call in it is denied: said when the function is made, not only when it is called.
@@ -186,24 +184,16 @@ fn calls_outside(body: &Expr) -> bool {
 /// Puts arguments in for parameters; anything else that is named is no part of the body.
 struct ParameterSubstitution {
     given: Vec<(Ident, Expr)>,
-    wrong: Option<Error>,
-}
-
-impl ParameterSubstitution {
-    fn refuse(&mut self, error: Error) -> ControlFlow<()> {
-        self.wrong = Some(error);
-        ControlFlow::Break(())
-    }
 }
 
 impl VisitorMut for ParameterSubstitution {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.refuse(Error::unsupported("a function that reads tables"))
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        ControlFlow::Break(Error::unsupported("a function that reads tables"))
     }
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         match expr {
             Expr::Identifier(ident) => {
                 let given = self.given.iter().find(|(name, _)| name.value.eq_ignore_ascii_case(&ident.value));
@@ -212,16 +202,16 @@ impl VisitorMut for ParameterSubstitution {
                     None if is_word(ident) => {}
                     None => {
                         let message = format!("{} in a function, which is none of its parameters,", ident.value);
-                        return self.refuse(Error::unsupported(message));
+                        return ControlFlow::Break(Error::unsupported(message));
                     }
                 }
             }
             Expr::CompoundIdentifier(_) => {
-                return self.refuse(Error::unsupported("a column in a function"));
+                return ControlFlow::Break(Error::unsupported("a column in a function"));
             }
-            Expr::Lambda(_) => return self.refuse(Error::unsupported("a lambda in a function")),
+            Expr::Lambda(_) => return ControlFlow::Break(Error::unsupported("a lambda in a function")),
             Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
-                return self.refuse(Error::unsupported("a parameter of the statement in a function"));
+                return ControlFlow::Break(Error::unsupported("a parameter of the statement in a function"));
             }
             _ => {}
         }

@@ -4,16 +4,14 @@
 //! The engine's own dynamic pivot makes a type and reads the table outside of the statement that was checked, so it
 //! is never used. A statement may have one such pivot.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     Distinct, Expr, ExprWithAlias, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, PivotValueSource,
-    Query, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
+    Query, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value,
 };
 
 use crate::ast::error::Error;
 use crate::ast::names::ours::VALUES;
-use crate::ast::{Visit, VisitMut};
+use crate::ast::{change_factors, each_factor};
 use crate::bind::resolve::Resolved;
 use crate::bind::types;
 use crate::functions::types::Type;
@@ -120,22 +118,16 @@ fn whole(asked: Box<Query>) -> Result<Box<Query>, Error> {
 }
 
 fn find(tree: &Statement) -> Result<Option<Unwritten>, Error> {
-    struct Find(Vec<Result<Unwritten, Error>>);
-    impl Visitor for Find {
-        type Break = ();
-        fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
-            if let TableFactor::Pivot { table, value_column, value_source, .. } = factor {
-                self.0.extend(read(table, value_column, value_source).transpose());
-            }
-            ControlFlow::Continue(())
+    let mut found: Vec<Result<Unwritten, Error>> = Vec::new();
+    each_factor(tree, |factor| {
+        if let TableFactor::Pivot { table, value_column, value_source, .. } = factor {
+            found.extend(read(table, value_column, value_source).transpose());
         }
-    }
-    let mut find = Find(Vec::new());
-    let _: ControlFlow<()> = tree.visit(&mut find);
-    if find.0.len() > 1 {
+    });
+    if found.len() > 1 {
         return Err(Error::unsupported("more than one PIVOT … IN (ANY) or IN (SELECT …)"));
     }
-    find.0.pop().transpose()
+    found.pop().transpose()
 }
 
 fn read(table: &TableFactor, columns: &[Expr], values: &PivotValueSource) -> Result<Option<Unwritten>, Error> {
@@ -173,7 +165,13 @@ fn write(tree: &mut Statement, values: &[String], kind: Type) -> Result<(), Erro
             list.push(value);
         }
     }
-    let ControlFlow::Continue(()) = VisitMut::visit(tree, &mut Write(list));
+    change_factors(tree, |factor| {
+        if let TableFactor::Pivot { value_source: source, .. } = factor
+            && !matches!(source, PivotValueSource::List(_))
+        {
+            *source = PivotValueSource::List(list.clone());
+        }
+    });
     Ok(())
 }
 
@@ -185,19 +183,4 @@ fn signed(text: &str) -> Result<Expr, Error> {
     let number = Expr::value(Value::Number(digits.to_owned(), false));
     let negative = |expr| Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr };
     Ok(if minus { negative(Box::new(number)) } else { number })
-}
-
-/// Puts the values in their place.
-struct Write(Vec<ExprWithAlias>);
-
-impl VisitorMut for Write {
-    type Break = std::convert::Infallible;
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        if let TableFactor::Pivot { value_source: source, .. } = factor
-            && !matches!(source, PivotValueSource::List(_))
-        {
-            *source = PivotValueSource::List(self.0.clone());
-        }
-        ControlFlow::Continue(())
-    }
 }

@@ -5,15 +5,13 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, JoinConstraint, JoinOperator, Select, SelectItem, TableAlias, TableFactor, TableWithJoins, VisitorMut,
-};
+use sqlparser::ast::{Expr, JoinConstraint, JoinOperator, Select, SelectItem, TableAlias, TableFactor, TableWithJoins};
 
 use super::{Context, templates};
 use crate::ast::call::called;
 use crate::ast::error::Error;
 use crate::ast::outside::Outside;
-use crate::ast::{VisitMut, any_expression, flow_of, result_of};
+use crate::ast::{VisitMut, any_expression, flow_of, inner_first, result_of};
 
 /// Puts the expressions of such names into the conditions. A name that any column of the statement has is that
 /// column's, and beside columns that nobody knows here every name is left to the engine, which knows them.
@@ -31,7 +29,14 @@ pub(super) fn into_conditions(select: &mut Select, context: &mut Context<'_>) ->
     let aliases: Vec<(String, Expr)> = projection.iter().filter_map(named).collect();
     // a query in the condition may read columns that are not known
     let is_open = context.scopes.has_open();
-    let mut put = Put { aliases, context };
+    let mut put = inner_first(|expr| {
+        let Expr::Identifier(name) = &*expr else { return ControlFlow::Continue(()) };
+        let Some((_, meant)) = aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&name.value)) else {
+            return ControlFlow::Continue(());
+        };
+        let copied = context.copy(templates::size(meant));
+        flow_of(copied.map(|()| *expr = Expr::Nested(Box::new(meant.clone()))))
+    });
     for join in from.iter_mut().flat_map(|table| &mut table.joins) {
         let Some(condition) = condition(&mut join.join_operator) else { continue };
         let flow = if is_open { condition.visit(&mut Outside::of(&mut put)) } else { condition.visit(&mut put) };
@@ -85,23 +90,5 @@ fn condition(operator: &mut JoinOperator) -> Option<&mut Expr> {
         | JoinOperator::RightOuter(JoinConstraint::On(condition))
         | JoinOperator::FullOuter(JoinConstraint::On(condition)) => Some(condition),
         _ => None,
-    }
-}
-
-struct Put<'p, 'a> {
-    aliases: Vec<(String, Expr)>,
-    context: &'p mut Context<'a>,
-}
-
-impl VisitorMut for Put<'_, '_> {
-    type Break = Error;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        let Expr::Identifier(name) = &*expr else { return ControlFlow::Continue(()) };
-        let Some((_, meant)) = self.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&name.value)) else {
-            return ControlFlow::Continue(());
-        };
-        let copied = self.context.copy(templates::size(meant));
-        flow_of(copied.map(|()| *expr = Expr::Nested(Box::new(meant.clone()))))
     }
 }

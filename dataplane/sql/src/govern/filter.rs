@@ -17,10 +17,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use contract::policy::FILTER_BYTES_MAX;
-use sqlparser::ast::{self, Expr, Ident, SelectItem, SetExpr, Value, VisitorMut};
+use sqlparser::ast::{self, Expr, SelectItem, SetExpr, Value};
 
 use crate::ast::error::{Error, ErrorKind};
-use crate::ast::{VisitMut, change_expressions, flow_of, names, result_of};
+use crate::ast::{VisitMut, change_expressions, flow_of, names, outer_first, result_of};
 use crate::catalog::table::Table;
 use crate::catalog::tables::Catalog;
 use crate::scan::marker::{self, GeneratedExpr};
@@ -171,47 +171,23 @@ impl Filter {
             return Ok(Expr::Value(Value::Boolean(false).into()));
         };
         let mut expr = expr.as_ref().clone();
-        result_of(expr.visit(&mut Places { table, place }))?;
+        result_of(expr.visit(&mut outer_first(|expr| {
+            let Expr::CompoundIdentifier(path) = expr else { return ControlFlow::Continue(()) };
+            let [own, column] = path.as_slice() else { return ControlFlow::Continue(()) };
+            if own.value != OWN {
+                return ControlFlow::Continue(());
+            }
+            let gone =
+                || Error::ungovernable("any statement: a row filter names a column that is gone,", &table.path());
+            let found = table.column(&column.value).ok_or_else(gone).and_then(|column| place(&column.name));
+            flow_of(found.map(|found| *expr = found))
+        })))?;
         Ok(expr)
     }
 }
 
 /// What stands before a column of the filter's own table until it is known where that is read.
 pub(crate) const OWN: &str = "\0own";
-
-struct Places<'a> {
-    table: &'a Table,
-    place: &'a dyn Fn(&str) -> Result<Expr, Error>,
-}
-
-impl Places<'_> {
-    fn column(&self, name: &Ident) -> Result<Expr, Error> {
-        match self.table.column(&name.value) {
-            Some(column) => (self.place)(&column.name),
-            None => {
-                Err(Error::ungovernable("any statement: a row filter names a column that is gone,", &self.table.path()))
-            }
-        }
-    }
-}
-
-impl VisitorMut for Places<'_> {
-    type Break = Error;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        let Expr::CompoundIdentifier(path) = expr else {
-            return ControlFlow::Continue(());
-        };
-        let [own, column] = path.as_slice() else {
-            return ControlFlow::Continue(());
-        };
-        if own.value != OWN {
-            return ControlFlow::Continue(());
-        }
-        let found = self.column(column);
-        flow_of(found.map(|found| *expr = found))
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinOperator, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
-    TableWithJoins, Value, Visitor,
+    TableWithJoins, Value,
 };
 
 use super::{ExecutionMode, lineage};
 use crate::ast::expression::binary;
-use crate::ast::{Visit, any_expression, visit_relations};
+use crate::ast::{any_expression, each_select, visit_relations};
 use crate::scan::Scan;
 use crate::scan::marker::{self, Marked};
 
@@ -26,12 +26,12 @@ pub(crate) type NarrowedScans = BTreeMap<usize, Box<Query>>;
 
 /// Those of a query that runs over visible rows from the start.
 pub(super) fn of(care: ExecutionMode, tree: &Statement, scans: &[Scan]) -> NarrowedScans {
-    let mut selects = NarrowedSelects { scans, found: NarrowedScans::new() };
+    let mut found = NarrowedScans::new();
     if care == ExecutionMode::Materialized && matches!(tree, Statement::Query(_)) {
-        let _: ControlFlow<()> = tree.visit(&mut selects);
+        each_select(tree, |select| found.extend(narrowed(select, scans)));
     }
-    selects.found.retain(|number, _| is_read_once(*number, tree, scans));
-    selects.found
+    found.retain(|number, _| is_read_once(*number, tree, scans));
+    found
 }
 
 /// Whether one name in the statement reads the table: it is kept once for all that do.
@@ -45,28 +45,15 @@ fn is_read_once(number: usize, tree: &Statement, scans: &[Scan]) -> bool {
     read == 1 && scans.iter().filter(|other| other.table == scan.table).count() == 1
 }
 
-struct NarrowedSelects<'a> {
-    scans: &'a [Scan],
-    found: NarrowedScans,
-}
-
-impl Visitor for NarrowedSelects<'_> {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        let is_plain = select.connect_by.is_empty() && select.lateral_views.is_empty() && select.prewhere.is_none();
-        if let Some(condition) = select.selection.as_ref().filter(|_| is_plain) {
-            let mut conditions = Vec::new();
-            parted(condition, &mut conditions);
-            conditions.truncate(CONDITIONS_MAX);
-            for factor in select.from.iter().flat_map(matched) {
-                let narrowed =
-                    FilteredSource::of(factor, select, self.scans).and_then(|source| source.narrowed(&conditions));
-                self.found.extend(narrowed);
-            }
-        }
-        ControlFlow::Continue(())
-    }
+/// Those of one SELECT.
+fn narrowed(select: &Select, scans: &[Scan]) -> Vec<(usize, Box<Query>)> {
+    let is_plain = select.connect_by.is_empty() && select.lateral_views.is_empty() && select.prewhere.is_none();
+    let Some(condition) = select.selection.as_ref().filter(|_| is_plain) else { return Vec::new() };
+    let mut conditions = Vec::new();
+    parted(condition, &mut conditions);
+    conditions.truncate(CONDITIONS_MAX);
+    let sources = select.from.iter().flat_map(matched).filter_map(|factor| FilteredSource::of(factor, select, scans));
+    sources.filter_map(|source| source.narrowed(&conditions)).collect()
 }
 
 /// The conditions that are joined by AND.

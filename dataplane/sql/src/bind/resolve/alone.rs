@@ -1,11 +1,9 @@
 //! Queries that read nothing: what they answer follows from their text.
 
-use std::ops::ControlFlow;
-
-use sqlparser::ast::{Expr, Statement, TableFactor, Visitor};
+use sqlparser::ast::{Expr, Statement};
 
 use super::Resolved;
-use crate::ast::{Visit, names};
+use crate::ast::{any_expression, each_factor, names};
 use crate::dialect;
 use crate::functions::catalogue::Class;
 
@@ -14,26 +12,20 @@ impl Resolved {
     pub fn stands_alone(&self) -> bool {
         let is_query = matches!(*self.tree, Statement::Query(_)) && !self.explains;
         let is_of_tables = !self.tables().is_empty() || !self.staged.is_empty() || self.external.is_some();
-        is_query && !is_of_tables && self.tree.visit(&mut Changing).is_continue()
+        is_query && !is_of_tables && !may_change(&self.tree)
     }
 }
 
-/// Finds parts of a query that may be something else when it is asked again.
-struct Changing;
-
-impl Visitor for Changing {
-    type Break = ();
-
-    fn pre_visit_table_factor(&mut self, _: &TableFactor) -> ControlFlow<()> {
-        ControlFlow::Break(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        let class = names::single(&function.name).and_then(|name| dialect::class(&name.value));
-        let is_steady = matches!(class, Some(Class::Safe | Class::Throwing));
-        if is_steady { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    }
+/// Whether a part of a query may be something else when it is asked again.
+fn may_change(tree: &Statement) -> bool {
+    let mut reads = false;
+    each_factor(tree, |_| reads = true);
+    reads
+        || any_expression(tree, |expr| {
+            let Expr::Function(function) = expr else { return false };
+            let class = names::single(&function.name).and_then(|name| dialect::class(&name.value));
+            !matches!(class, Some(Class::Safe | Class::Throwing))
+        })
 }
 
 #[cfg(test)]

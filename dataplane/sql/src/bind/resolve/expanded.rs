@@ -5,12 +5,12 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Function, VisitorMut};
+use sqlparser::ast::{Expr, Function};
 
 use super::Binder;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::TableName;
-use crate::ast::{VisitMut, result_of};
+use crate::ast::{VisitMut, flow_of, outer_first, result_of};
 use crate::bind::udf;
 use crate::catalog::definition::{self, Definition};
 use crate::dialect;
@@ -112,31 +112,17 @@ impl Binder<'_> {
         self.expanded.one_more()?;
         let udf::FunctionBody { mut expr, levels: added } =
             udf::called(&definition, function, &mut self.expanded.left)?;
-        let mut within = Within { levels: deeper(levels, added)?, binder: self };
-        result_of(VisitMut::visit(&mut expr, &mut within))?;
+        let levels = deeper(levels, added)?;
+        // and what a definition that was put in calls
+        result_of(expr.visit(&mut outer_first(|expr| {
+            let Expr::Function(function) = &*expr else { return ControlFlow::Continue(()) };
+            flow_of(self.called_within(function, levels).map(|body| {
+                if let Some(body) = body {
+                    *expr = body;
+                }
+            }))
+        })))?;
         Ok(Some(expr))
-    }
-}
-
-/// Puts in what a definition that was put in calls.
-struct Within<'w, 'a> {
-    binder: &'w mut Binder<'a>,
-    levels: usize,
-}
-
-impl VisitorMut for Within<'_, '_> {
-    type Break = Error;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        match self.binder.called_within(function, self.levels) {
-            Err(error) => ControlFlow::Break(error),
-            Ok(None) => ControlFlow::Continue(()),
-            Ok(Some(body)) => {
-                *expr = body;
-                ControlFlow::Continue(())
-            }
-        }
     }
 }
 

@@ -7,17 +7,17 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Ident, Select, SelectItem, SelectItemQualifiedWildcardKind, Statement, TableFactor};
-use sqlparser::ast::{ObjectName, ObjectNamePart, Visitor, VisitorMut};
+use sqlparser::ast::{ObjectName, ObjectNamePart, VisitorMut};
 
 use crate::ast::names::{self, TableName};
-use crate::ast::{Visit, VisitMut};
+use crate::ast::{VisitMut, each_factor};
 use crate::catalog::definition::DefinitionKind;
 use crate::catalog::tables::{Catalog, SessionNames};
 
 /// Takes the schema, and the database before it, off the columns of the statement.
 pub(super) fn shorten(tree: &mut Statement, catalog: &Catalog, session: &SessionNames) {
     let mut found = QualifiedNames { catalog, session, paths: HashSet::new(), called: HashSet::new() };
-    let ControlFlow::Continue(()) = Visit::visit(&*tree, &mut found);
+    each_factor(&*tree, |factor| found.add(factor));
     let ControlFlow::Continue(()) = VisitMut::visit(tree, &mut found);
 }
 
@@ -54,12 +54,9 @@ impl QualifiedNames<'_> {
             _ => None,
         }
     }
-}
 
-impl Visitor for QualifiedNames<'_> {
-    type Break = std::convert::Infallible;
-
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Self::Break> {
+    /// The names of a member of FROM.
+    fn add(&mut self, factor: &TableFactor) {
         if let TableFactor::Table { name, alias, args: None, .. } = factor
             && let Some(written) = TableName::of(name)
         {
@@ -71,7 +68,6 @@ impl Visitor for QualifiedNames<'_> {
         } else if let TableFactor::Derived { alias: Some(alias), .. } = factor {
             self.called.insert(alias.name.value.to_ascii_lowercase());
         }
-        ControlFlow::Continue(())
     }
 }
 

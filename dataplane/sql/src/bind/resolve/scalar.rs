@@ -1,31 +1,18 @@
 //! `FROM upper('x')`: a function that answers one value, as a table of one row, as in PostgreSQL.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     Function, FunctionArgumentList, FunctionArguments, SelectItem, SetExpr, Statement, TableFactor, TableFunctionArgs,
-    VisitorMut,
 };
 
 use crate::ast::error::Error;
-use crate::ast::{VisitMut, call, flow_of, names, result_of};
+use crate::ast::{call, names, try_change_factors};
 use crate::dialect;
 use crate::functions::catalogue::{self, Class};
 use crate::syntax::parse;
 
 /// Puts a query of one row in for each.
 pub(super) fn rewrite(tree: &mut Statement) -> Result<(), Error> {
-    result_of(VisitMut::visit(tree, &mut ScalarFunctions))
-}
-
-struct ScalarFunctions;
-
-impl VisitorMut for ScalarFunctions {
-    type Break = Error;
-
-    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        flow_of(of_one_row(factor))
-    }
+    try_change_factors(tree, of_one_row)
 }
 
 fn of_one_row(factor: &mut TableFactor) -> Result<(), Error> {

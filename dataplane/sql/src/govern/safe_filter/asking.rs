@@ -3,16 +3,14 @@
 //!
 //! It is followed as a condition of a caller's is, over the tables as they are.
 
-use std::convert::Infallible;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::{Expr, GroupByExpr, Query, SelectItem, SetExpr, Statement, TableFactor, VisitorMut};
+use sqlparser::ast::{Expr, GroupByExpr, Query, SelectItem, SetExpr, Statement, TableFactor};
 
 use super::super::{lineage, scan};
 use crate::ast::call::call;
 use crate::ast::error::Error;
-use crate::ast::{VisitMut, any_expression, change_expressions, quote};
+use crate::ast::{any_expression, change_expressions, change_factors, quote};
 use crate::catalog::table::{Column, Table};
 use crate::functions::types::Type;
 use crate::govern::leaks::indistinct_values;
@@ -22,7 +20,14 @@ use crate::scan::marker::{self, Marked};
 pub(super) fn can_fail(mut part: Expr, table: &Arc<Table>, inner: &[(String, Arc<Table>)]) -> Result<bool, Error> {
     let tables = std::iter::once(table).chain(inner.iter().map(|(_, table)| table));
     let scans = tables.map(|table| scan::ruled(table, None)).collect::<Result<Vec<_>, Error>>()?;
-    let _: ControlFlow<Infallible> = part.visit(&mut SubqueryScans(inner));
+    // the tables of subqueries by the numbers of their scans
+    change_factors(&mut part, |factor| {
+        if let TableFactor::Table { name, alias: Some(alias), .. } = factor
+            && let Some(number) = inner.iter().position(|(called, _)| *called == alias.name.value)
+        {
+            *name = marker::name(Marked::Scan(number + 1));
+        }
+    });
     change_expressions(&mut part, |expr| of_no_row(expr, &table.name));
     let mut query = crate::syntax::parse::query(&format!("SELECT 1 FROM own AS {}", quote::name(&table.name)))?;
     if let SetExpr::Select(select) = query.body.as_mut() {
@@ -55,22 +60,6 @@ pub(super) fn by_indistinct_values(part: &Expr, table: &Table) -> bool {
         }
         _ => false,
     })
-}
-
-/// Gives the tables of subqueries the numbers of their scans.
-struct SubqueryScans<'a>(&'a [(String, Arc<Table>)]);
-
-impl VisitorMut for SubqueryScans<'_> {
-    type Break = Infallible;
-
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {
-        if let TableFactor::Table { name, alias: Some(alias), .. } = factor
-            && let Some(number) = self.0.iter().position(|(called, _)| *called == alias.name.value)
-        {
-            *name = marker::name(Marked::Scan(number + 1));
-        }
-        ControlFlow::Continue(())
-    }
 }
 
 /// A query that stands for a value and asks for nothing of the row has one row, or more for every row: it becomes one.

@@ -3,12 +3,11 @@
 //! The engine reads one that can be read before it meets a row. One that cannot is left as it stands, and fails on
 //! whichever row asks for it: so it is taken for what it is, a text that is cast.
 
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Value, VisitorMut};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Value};
 
-use crate::ast::{VisitMut, names};
+use crate::ast::{VisitMut, names, outer_first};
 use crate::bind::types::{self, ColumnTypes};
 use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
@@ -19,72 +18,65 @@ use crate::scan::marker::{self, GeneratedExpr};
 /// The part as a caller would write it, without the constants that are surely read.
 pub(super) fn plain(part: &Expr, columns: &dyn ColumnTypes) -> Expr {
     let mut part = part.clone();
-    let _: ControlFlow<Infallible> = part.visit(&mut Plain(columns));
+    let _: ControlFlow<()> = part.visit(&mut outer_first(|expr| {
+        made_plain(expr, columns);
+        ControlFlow::Continue(())
+    }));
     part
 }
 
-struct Plain<'a>(&'a dyn ColumnTypes);
-
-impl VisitorMut for Plain<'_> {
-    type Break = Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        use BinaryOperator as B;
-        match expr {
-            Expr::BinaryOp { left, op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq, right }
-            | Expr::IsDistinctFrom(left, right)
-            | Expr::IsNotDistinctFrom(left, right) => {
-                let compared = match (self.is_read(left, right), self.is_read(right, left)) {
-                    (true, _) => Some(right),
-                    (_, true) => Some(left),
-                    (false, false) => None,
-                };
-                if let Some(compared) = compared {
-                    *expr = Expr::IsNull(compared.clone());
-                }
+fn made_plain(expr: &mut Expr, columns: &dyn ColumnTypes) {
+    use BinaryOperator as B;
+    match expr {
+        Expr::BinaryOp { left, op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq, right }
+        | Expr::IsDistinctFrom(left, right)
+        | Expr::IsNotDistinctFrom(left, right) => {
+            let compared = match (is_read(left, right, columns), is_read(right, left, columns)) {
+                (true, _) => Some(right),
+                (_, true) => Some(left),
+                (false, false) => None,
+            };
+            if let Some(compared) = compared {
+                *expr = Expr::IsNull(compared.clone());
             }
-            Expr::InList { expr: asked, list, .. } => {
-                list.iter_mut().filter(|one| self.is_read(one, asked)).for_each(become_null);
-            }
-            Expr::Between { expr: asked, low, high, .. } => {
-                let ends = [low, high].into_iter().map(AsMut::as_mut);
-                ends.filter(|end| self.is_read(end, asked)).for_each(become_null);
-            }
-            Expr::Value(value) => {
-                if let Value::Placeholder(_) = value.value {
-                    value.value =
-                        text(&value.value).map_or(Value::Null, |text| Value::SingleQuotedString(text.to_owned()));
-                }
-            }
-            Expr::Function(function) => {
-                if let Some(name) = names::last(&function.name) {
-                    function.name = ObjectName::from(vec![Ident::new(&name.value)]);
-                }
-            }
-            _ => {}
         }
-        ControlFlow::Continue(())
+        Expr::InList { expr: asked, list, .. } => {
+            list.iter_mut().filter(|one| is_read(one, asked, columns)).for_each(become_null);
+        }
+        Expr::Between { expr: asked, low, high, .. } => {
+            let ends = [low, high].into_iter().map(AsMut::as_mut);
+            ends.filter(|end| is_read(end, asked, columns)).for_each(become_null);
+        }
+        Expr::Value(value) => {
+            if let Value::Placeholder(_) = value.value {
+                value.value = text(&value.value).map_or(Value::Null, |text| Value::SingleQuotedString(text.to_owned()));
+            }
+        }
+        Expr::Function(function) => {
+            if let Some(name) = names::last(&function.name) {
+                function.name = ObjectName::from(vec![Ident::new(&name.value)]);
+            }
+        }
+        _ => {}
     }
 }
 
-impl Plain<'_> {
-    /// Whether it is a text that becomes what it is compared with, and surely does.
-    fn is_read(&self, constant: &Expr, compared: &Expr) -> bool {
-        let Expr::Value(value) = constant else { return false };
-        let Some(text) = text(&value.value) else { return false };
-        match types::type_of(compared, self.0) {
-            Type::Integer | Type::Decimal => match exact(compared, self.0) {
-                Some(Exact::Number { whole, scale: 0 }) if WITHOUT_SIGN.contains(&whole) => {
-                    !text.starts_with('-') && is_number(text, usize::from(whole) - 1, false)
-                }
-                Some(Exact::Number { whole, scale }) => is_number(text, usize::from(whole), scale > 0),
-                _ => false,
-            },
-            Type::Double => is_number(text, DOUBLE_DIGITS, true),
-            Type::Date | Type::Timestamp => is_day(text),
-            Type::Boolean => matches!(text, "true" | "false"),
+/// Whether it is a text that becomes what it is compared with, and surely does.
+fn is_read(constant: &Expr, compared: &Expr, columns: &dyn ColumnTypes) -> bool {
+    let Expr::Value(value) = constant else { return false };
+    let Some(text) = text(&value.value) else { return false };
+    match types::type_of(compared, columns) {
+        Type::Integer | Type::Decimal => match exact(compared, columns) {
+            Some(Exact::Number { whole, scale: 0 }) if WITHOUT_SIGN.contains(&whole) => {
+                !text.starts_with('-') && is_number(text, usize::from(whole) - 1, false)
+            }
+            Some(Exact::Number { whole, scale }) => is_number(text, usize::from(whole), scale > 0),
             _ => false,
-        }
+        },
+        Type::Double => is_number(text, DOUBLE_DIGITS, true),
+        Type::Date | Type::Timestamp => is_day(text),
+        Type::Boolean => matches!(text, "true" | "false"),
+        _ => false,
     }
 }
 

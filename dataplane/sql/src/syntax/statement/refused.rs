@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Query, Select, SelectItem, Statement, Value, Visitor, WildcardAdditionalOptions};
+use sqlparser::ast::{Expr, Select, SelectItem, Statement, Value, Visitor, WildcardAdditionalOptions};
 
 use crate::ast::error::Error;
-use crate::ast::{Visit, star};
+use crate::ast::{has_query, star};
 
 /// Finds what means nothing.
 pub(super) struct Unmeant;
@@ -15,8 +15,8 @@ impl Visitor for Unmeant {
 
     fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<Error> {
         let asks = match statement {
-            Statement::CreateTable(create) => asks(&create.columns) || asks(&create.constraints),
-            Statement::AlterTable(alter) => asks(&alter.operations),
+            Statement::CreateTable(create) => has_query(&create.columns) || has_query(&create.constraints),
+            Statement::AlterTable(alter) => has_query(&alter.operations),
             _ => false,
         };
         refuse(asks, || Error::unsupported("a subquery in the definition of a table"))
@@ -50,19 +50,6 @@ fn replaces_renamed(options: &WildcardAdditionalOptions) -> bool {
     star::renamed(options)
         .iter()
         .any(|renamed| replaced().any(|replaced| replaced.column_name.value.eq_ignore_ascii_case(&renamed.ident.value)))
-}
-
-/// Whether a query stands in it.
-fn asks<T: Visit>(part: &T) -> bool {
-    struct Finds;
-    impl Visitor for Finds {
-        type Break = ();
-
-        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            ControlFlow::Break(())
-        }
-    }
-    part.visit(&mut Finds).is_break()
 }
 
 #[cfg(test)]

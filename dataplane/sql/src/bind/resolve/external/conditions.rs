@@ -3,13 +3,11 @@
 //! Only what holds for each row that a SELECT over one table takes: an equality or IN, alone or joined by AND in its WHERE.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Ident, Select, SelectItem, Statement, TableFactor, Value, Visitor};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, Select, SelectItem, Statement, TableFactor, Value};
 use sqlparser::tokenizer::Location;
 
-use crate::ast::Visit;
-use crate::ast::names;
+use crate::ast::{each_select, names};
 use crate::catalog::external_table::PartitionCondition;
 
 /// As many literals as are compared with the partitions of a table.
@@ -20,23 +18,9 @@ pub(in crate::bind::resolve) type Conditions = HashMap<Location, Vec<PartitionCo
 
 /// Those of all SELECTs of a statement.
 pub(in crate::bind::resolve) fn conditions(tree: &Statement) -> Conditions {
-    let mut found = Selects::default();
-    let ControlFlow::Continue(()) = Visit::visit(tree, &mut found);
-    found.0
-}
-
-#[derive(Default)]
-struct Selects(Conditions);
-
-impl Visitor for Selects {
-    type Break = std::convert::Infallible;
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Self::Break> {
-        if let Some((at, conditions)) = of_select(select) {
-            self.0.insert(at, conditions);
-        }
-        ControlFlow::Continue(())
-    }
+    let mut found = Conditions::new();
+    each_select(tree, |select| found.extend(of_select(select)));
+    found
 }
 
 fn of_select(select: &Select) -> Option<(Location, Vec<PartitionCondition>)> {

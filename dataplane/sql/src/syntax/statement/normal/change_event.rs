@@ -23,11 +23,8 @@ const NAME: &str = "conditional_change_event";
 pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
     let mut calls = ChangeEventCalls { made: Vec::new() };
     let outside = &mut Outside::of(&mut calls);
-    let mut flow = select.projection.visit(outside);
-    if flow.is_continue() {
-        flow = select.qualify.visit(outside);
-    }
-    result_of(flow)?;
+    result_of(select.projection.visit(outside))?;
+    result_of(select.qualify.visit(outside))?;
     let ChangeEventCalls { made } = calls;
     if made.is_empty() {
         return Ok(());

@@ -13,14 +13,14 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, ConnectByKind, Expr, Ident, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr, TableAlias,
-    TableFactor, TableWithJoins, Visitor, VisitorMut, WildcardAdditionalOptions,
+    TableFactor, TableWithJoins, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::ast::call::call;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::{binary, number};
 use crate::ast::names::ours::{HIERARCHY, LEVEL, PATH, ROWS, TABLE};
-use crate::ast::{VisitMut, names, result_of, star};
+use crate::ast::{VisitMut, each_select, names, result_of, star};
 
 use below::Below;
 pub use cycles::CYCLE;
@@ -34,19 +34,11 @@ const CONDITIONS_MAX: usize = 100;
 
 /// How many hierarchies stand in what is read.
 fn hierarchies(from: &[TableWithJoins]) -> usize {
-    struct HierarchyCount(usize);
-    impl Visitor for HierarchyCount {
-        type Break = ();
-        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-            self.0 += usize::from(!select.connect_by.is_empty());
-            ControlFlow::Continue(())
-        }
-    }
-    let mut count = HierarchyCount(0);
+    let mut count = 0;
     for table in from {
-        let _: ControlFlow<()> = crate::ast::Visit::visit(table, &mut count);
+        each_select(table, |select| count += usize::from(!select.connect_by.is_empty()));
     }
-    count.0
+    count
 }
 
 /// Rewrites the query's select, if it has the clause, with the query's ORDER BY.

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Select, SetExpr, TableFactor, Value, VisitorMut};
+use sqlparser::ast::{Expr, Ident, Select, SetExpr, TableFactor, Value};
 
-use crate::ast::VisitMut;
 use crate::ast::outside::Outside;
+use crate::ast::{VisitMut, outer_first};
 
 /// Names the columns of VALUES: behind its alias, and alone if the select reads nothing else.
 pub(super) fn rewrite(select: &mut Select) {
@@ -19,15 +19,14 @@ pub(super) fn rewrite(select: &mut Select) {
     if found.is_empty() {
         return;
     }
-    let mut columns = OrdinalColumns { found, is_alone };
+    let mut columns = outer_first(|expr| {
+        by_name(expr, &found, is_alone);
+        ControlFlow::Continue(())
+    });
     let columns = &mut Outside::of(&mut columns);
-    let _: ControlFlow<std::convert::Infallible> = select.projection.visit(columns);
-    let _: ControlFlow<std::convert::Infallible> = select.selection.visit(columns);
-    let _: ControlFlow<std::convert::Infallible> = select.group_by.visit(columns);
-    let _: ControlFlow<std::convert::Infallible> = select.having.visit(columns);
-    let _: ControlFlow<std::convert::Infallible> = select.qualify.visit(columns);
+    let _: ControlFlow<()> = columns.of_select(select);
     for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
-        let _: ControlFlow<std::convert::Infallible> = join.join_operator.visit(columns);
+        let _: ControlFlow<()> = join.join_operator.visit(columns);
     }
 }
 
@@ -54,40 +53,30 @@ impl ValuesColumns {
     }
 }
 
-struct OrdinalColumns {
-    found: Vec<ValuesColumns>,
-    is_alone: bool,
-}
-
 fn ordinal(name: &str) -> Option<usize> {
     name.strip_prefix('$').and_then(super::number)
 }
 
-impl VisitorMut for OrdinalColumns {
-    type Break = std::convert::Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match expr {
-            Expr::Value(value) => {
-                if let Value::Placeholder(name) = &value.value
-                    && let (Some(number), [only], true) = (ordinal(name), self.found.as_slice(), self.is_alone)
-                {
-                    *expr = Expr::Identifier(only.column(number));
-                }
+fn by_name(expr: &mut Expr, found: &[ValuesColumns], is_alone: bool) {
+    match expr {
+        Expr::Value(value) => {
+            if let Value::Placeholder(name) = &value.value
+                && let (Some(number), [only], true) = (ordinal(name), found, is_alone)
+            {
+                *expr = Expr::Identifier(only.column(number));
             }
-            Expr::CompoundIdentifier(path) => {
-                if let [table, column] = path.as_mut_slice()
-                    && column.quote_style.is_none()
-                    && let Some(number) = ordinal(&column.value)
-                    && let Some(of) = self.found.iter().find(|of| {
-                        of.alias.as_ref().is_some_and(|alias| alias.value.eq_ignore_ascii_case(&table.value))
-                    })
-                {
-                    *column = of.column(number);
-                }
-            }
-            _ => {}
         }
-        ControlFlow::Continue(())
+        Expr::CompoundIdentifier(path) => {
+            if let [table, column] = path.as_mut_slice()
+                && column.quote_style.is_none()
+                && let Some(number) = ordinal(&column.value)
+                && let Some(of) = found
+                    .iter()
+                    .find(|of| of.alias.as_ref().is_some_and(|alias| alias.value.eq_ignore_ascii_case(&table.value)))
+            {
+                *column = of.column(number);
+            }
+        }
+        _ => {}
     }
 }

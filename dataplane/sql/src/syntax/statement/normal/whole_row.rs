@@ -1,16 +1,13 @@
 //! `OBJECT_CONSTRUCT(*)` is of the row of the one table there is, by its name, as `OBJECT_CONSTRUCT(t.*)` is, and `HASH(*)`
 //! is of that object. `COUNT(t.*)` counts the rows of which no column is NULL.
 
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select, TableFactor, VisitorMut,
-};
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select, TableFactor};
 
 use crate::ast::call::call;
 use crate::ast::outside::Outside;
-use crate::ast::{VisitMut, names, quote};
+use crate::ast::{names, outer_first, quote};
 
 /// What makes an object of a row.
 const OBJECTS: [&str; 2] = ["object_construct", "object_construct_keep_null"];
@@ -29,44 +26,31 @@ pub(super) fn rewrite(select: &mut Select) {
     let (true, Some(name)) = (table.joins.is_empty(), name.cloned()) else {
         return;
     };
-    let mut rows = Rows { table: &name };
-    let rows = &mut Outside::of(&mut rows);
-    let _: ControlFlow<Infallible> = select.projection.visit(rows);
-    let _: ControlFlow<Infallible> = select.selection.visit(rows);
-    let _: ControlFlow<Infallible> = select.group_by.visit(rows);
-    let _: ControlFlow<Infallible> = select.having.visit(rows);
-    let _: ControlFlow<Infallible> = select.qualify.visit(rows);
-}
-
-struct Rows<'a> {
-    table: &'a Ident,
-}
-
-impl VisitorMut for Rows<'_> {
-    type Break = Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = expr else {
-            return ControlFlow::Continue(());
-        };
-        let called = names::single(name).map(|name| name.value.to_ascii_lowercase()).unwrap_or_default();
-        if let [argument] = list.args.as_mut_slice()
-            && is_row(argument, self.table)
-        {
-            let row = Expr::Identifier(self.table.clone());
-            if OBJECTS.contains(&called.as_str()) {
-                *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(row));
-            } else if called == "count" && list.duplicate_treatment.is_none() {
-                if let (FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)), Some(whole)) =
-                    (&*argument, without_null(self.table))
-                {
-                    *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(whole));
-                }
-            } else if called == "hash" {
-                *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(call("object_construct_keep_null", [row])));
-            }
-        }
+    let mut rows = outer_first(|expr| {
+        of_row(expr, &name);
         ControlFlow::Continue(())
+    });
+    let _: ControlFlow<()> = Outside::of(&mut rows).of_select(select);
+}
+
+fn of_row(expr: &mut Expr, table: &Ident) {
+    let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = expr else { return };
+    let called = names::single(name).map(|name| name.value.to_ascii_lowercase()).unwrap_or_default();
+    if let [argument] = list.args.as_mut_slice()
+        && is_row(argument, table)
+    {
+        let row = Expr::Identifier(table.clone());
+        if OBJECTS.contains(&called.as_str()) {
+            *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(row));
+        } else if called == "count" && list.duplicate_treatment.is_none() {
+            if let (FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)), Some(whole)) =
+                (&*argument, without_null(table))
+            {
+                *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(whole));
+            }
+        } else if called == "hash" {
+            *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(call("object_construct_keep_null", [row])));
+        }
     }
 }
 

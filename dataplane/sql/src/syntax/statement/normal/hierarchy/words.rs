@@ -1,10 +1,7 @@
 //! The words of a hierarchy in the select around it: LEVEL, `PRIOR`, `CONNECT_BY_ROOT`, `SYS_CONNECT_BY_PATH`.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderBy, Select,
-    SelectItem, VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderBy, Select, SelectItem,
 };
 
 use super::below::Below;
@@ -14,7 +11,7 @@ use crate::ast::error::Error;
 use crate::ast::expression::as_text;
 use crate::ast::names::ours::{self, LEVEL};
 use crate::ast::outside::Outside;
-use crate::ast::{VisitMut, flow_of, names, result_of};
+use crate::ast::{VisitMut, flow_of, names, outer_first, result_of};
 
 /// A column the recursion carries: its name, its value at a root, its value below.
 pub(super) struct Carried {
@@ -90,31 +87,19 @@ impl Tree {
     }
 }
 
-impl VisitorMut for Tree {
-    type Break = Error;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        flow_of(self.replace(expr))
-    }
-}
-
 /// Everything of the query but FROM; of the queries in it the words are their own.
 pub(super) fn over_outputs(select: &mut Select, order: Option<&mut OrderBy>, tree: &mut Tree) -> Result<(), Error> {
     select.projection.iter_mut().for_each(keep_name);
-    let tree = &mut Outside::of(tree);
-    let mut flow = select.projection.visit(tree);
-    if let (Some(order), true) = (order, flow.is_continue()) {
-        flow = order.visit(tree);
+    let mut words = outer_first(|expr| flow_of(tree.replace(expr)));
+    let words = &mut Outside::of(&mut words);
+    result_of(select.projection.visit(words))?;
+    if let Some(order) = order {
+        result_of(order.visit(words))?;
     }
     for part in [&mut select.selection, &mut select.having, &mut select.qualify] {
-        if flow.is_continue() {
-            flow = part.visit(tree);
-        }
+        result_of(part.visit(words))?;
     }
-    if flow.is_continue() {
-        flow = select.group_by.visit(tree);
-    }
-    result_of(flow)
+    result_of(select.group_by.visit(words))
 }
 
 /// A column that is a word of the hierarchy is called by the word. `PRIOR x` without a name is, to the parser crate,
