@@ -76,6 +76,29 @@ pub(in crate::pipeline) struct UnmaskedRows {
 }
 
 impl UnmaskedRows {
+    fn of(native: Native, head: AnswerHead) -> Self {
+        let Native { sql, care, about, reservation, fails_anyhow, masked_columns, .. } = native;
+        let AnswerHead { schema, columns, first, rest } = head;
+        Self {
+            schema,
+            columns,
+            first,
+            rest,
+            hides_rows: care != ExecutionMode::Direct,
+            fails_anyhow,
+            changed: None,
+            about,
+            reservation,
+            masked_outputs: sql.masked_outputs,
+            jsonb_outputs: sql.jsonb_outputs,
+            masked_columns,
+            warnings: sql.warnings,
+            began: Instant::now(),
+            place: None,
+            replayed: None,
+        }
+    }
+
     pub fn kept_at(mut self, place: Option<Ticket>) -> Self {
         self.place = place;
         if let Some(place) = &mut self.place {
@@ -109,11 +132,12 @@ pub(in crate::pipeline) async fn run(pipeline: &Pipeline, query: &Query, pinned:
             Some(native.sql.over_visible()?)
         }
     };
-    let ran = match with_care(pipeline, query, &native, &mut lease, t).await {
-        Err(error) if is_lost(&error) && !lease.is_client() && !native.about.takes_in() => {
+    let mut execution = Execution { pipeline, query, native: &native, lease: &mut lease, t };
+    let ran = match execution.with_care().await {
+        Err(error) if is_lost(&error) && !execution.lease.is_client() && !native.about.takes_in() => {
             // Another caller's statement took the process down; this one had sent nothing, and committed nothing.
-            start_again(&native, &mut lease, t).await?;
-            with_care(pipeline, query, &native, &mut lease, t).await
+            execution.start_again().await?;
+            execution.with_care().await
         }
         other => other,
     };
@@ -132,118 +156,141 @@ pub(in crate::pipeline) async fn run(pipeline: &Pipeline, query: &Query, pinned:
         lease.failed();
         return Err(Error::GrantedRows { limit });
     }
-    let Native { sql, care, about, reservation, fails_anyhow, masked_columns, .. } = native;
-    if matches!(about.operation, Operation::Create | Operation::Alter | Operation::Drop) {
+    if matches!(native.about.operation, Operation::Create | Operation::Alter | Operation::Drop) {
         lease.defined();
     }
-    let AnswerHead { schema, columns, first, rest } = head;
-    let rows = UnmaskedRows {
-        schema,
-        columns,
-        first,
-        rest,
-        hides_rows: care != ExecutionMode::Direct,
-        fails_anyhow,
-        changed,
-        about,
-        reservation,
-        masked_outputs: sql.masked_outputs,
-        jsonb_outputs: sql.jsonb_outputs,
-        masked_columns,
-        warnings: sql.warnings,
-        began,
-        place: None,
-        replayed: None,
-    };
+    let rows = UnmaskedRows { changed, began, ..UnmaskedRows::of(native, head) };
     Ok(Ran { rows, lease, snapshot, done })
 }
 
 /// An answer that was kept, as if it had just been made. It costs nothing.
 pub(in crate::pipeline) fn kept(native: Native, kept: &CachedAnswer, t: &Trail) -> UnmaskedRows {
-    let Native { sql, about, reservation, masked_columns, .. } = native;
     let mut facts = t.facts();
     facts.cache_hit = true;
     facts.base = 0;
     drop(facts);
-    UnmaskedRows {
+    let head = AnswerHead {
         schema: SchemaRef::clone(&kept.schema),
         columns: kept.columns.clone(),
         first: kept.batches.iter().cloned().collect(),
         rest: None,
-        hides_rows: false,
-        fails_anyhow: false,
-        changed: None,
-        about,
-        reservation,
-        masked_outputs: sql.masked_outputs,
-        jsonb_outputs: sql.jsonb_outputs,
-        masked_columns,
-        warnings: sql.warnings,
-        began: Instant::now(),
-        place: None,
-        replayed: None,
-    }
-}
-
-/// Rows from elsewhere are in its transaction.
-fn may_repeat(native: &Native, lease: &Lease) -> bool {
-    !native.about.writes && !lease.is_client() && !native.about.takes_in()
-}
-
-/// A new transaction on the same session, after its statement failed.
-async fn start_again(native: &Native, lease: &mut Lease, t: &Trail) -> Result<()> {
-    let session = lease.session()?;
-    session.rollback().await?;
-    let snapshot = if runtime::is_read(&native.sql.tables) {
-        session.begin().await? // nobody defines anything there
-    } else {
-        native.about.judged_by()?.begin(session, paths(&native.about, &native.sql)).await?
     };
-    lease.begins();
-    t.facts().snapshot = Some(snapshot.to_string());
-    Ok(())
+    UnmaskedRows { hides_rows: false, fails_anyhow: false, ..UnmaskedRows::of(native, head) }
 }
 
 fn is_lost(error: &Error) -> bool {
     matches!(error, Error::Engine(error) if error.is_lost())
 }
 
-/// Runs it so that no error tells of a hidden row.
-async fn with_care(
-    pipeline: &Pipeline,
-    query: &Query,
-    native: &Native,
-    lease: &mut Lease,
-    t: &Trail,
-) -> Result<(AnswerHead, Option<u64>)> {
-    match native.care {
-        ExecutionMode::Direct => return once(pipeline, query, native, &native.sql, lease, t).await,
-        ExecutionMode::Leakproof if may_repeat(native, lease) => {
-            match once(pipeline, query, native, &native.sql, lease, t).await {
-                Err(Error::Engine(error)) if tells_of_data(query, error.kind) && !lease.has_refused() => {
-                    start_again(native, lease, t).await?;
-                    return once(pipeline, query, native, &native.sql.over_visible()?, lease, t).await;
+/// A statement that is run, in the transaction that it is run in.
+struct Execution<'a> {
+    pipeline: &'a Pipeline,
+    query: &'a Query,
+    native: &'a Native,
+    lease: &'a mut Lease,
+    t: &'a Trail,
+}
+
+impl Execution<'_> {
+    /// Rows from elsewhere are in its transaction.
+    fn may_repeat(&self) -> bool {
+        !self.native.about.writes && !self.lease.is_client() && !self.native.about.takes_in()
+    }
+
+    /// A new transaction on the same session, after its statement failed.
+    async fn start_again(&mut self) -> Result<()> {
+        let native = self.native;
+        let session = self.lease.session()?;
+        session.rollback().await?;
+        let snapshot = if runtime::is_read(&native.sql.tables) {
+            session.begin().await? // nobody defines anything there
+        } else {
+            native.about.judged_by()?.begin(session, paths(&native.about, &native.sql)).await?
+        };
+        self.lease.begins();
+        self.t.facts().snapshot = Some(snapshot.to_string());
+        Ok(())
+    }
+
+    /// Runs it so that no error tells of a hidden row.
+    async fn with_care(&mut self) -> Result<(AnswerHead, Option<u64>)> {
+        let (query, native) = (self.query, self.native);
+        match native.care {
+            ExecutionMode::Direct => return self.once(&native.sql).await,
+            ExecutionMode::Leakproof if self.may_repeat() => match self.once(&native.sql).await {
+                Err(Error::Engine(error)) if tells_of_data(query, error.kind) && !self.lease.has_refused() => {
+                    self.start_again().await?;
+                    return self.once(&native.sql.over_visible()?).await;
                 }
                 done => return done,
+            },
+            ExecutionMode::Speculative if self.may_repeat() => {}
+            ExecutionMode::Leakproof | ExecutionMode::Speculative | ExecutionMode::Materialized => {
+                return self.once(&native.sql.over_visible()?).await;
             }
         }
-        ExecutionMode::Speculative if may_repeat(native, lease) => {}
-        ExecutionMode::Leakproof | ExecutionMode::Speculative | ExecutionMode::Materialized => {
-            return once(pipeline, query, native, &native.sql.over_visible()?, lease, t).await;
+        let held = match self.once(&native.sql).await {
+            Ok((head, changed)) => hold(query, head).await.map(|head| head.map(|head| (head, changed))),
+            Err(error) => Err(error),
+        };
+        match held {
+            Ok(Some(ran)) => return Ok(ran),
+            Ok(None) => {} // more than may be held: from the start, over the visible rows
+            Err(Error::Engine(error)) if tells_of_data(query, error.kind) && !self.lease.has_refused() => {}
+            Err(error) => return Err(error),
+        }
+        self.start_again().await?;
+        self.once(&native.sql.over_visible()?).await
+    }
+
+    async fn once(&mut self, sql: &sql::EngineSql) -> Result<(AnswerHead, Option<u64>)> {
+        let (query, native) = (self.query, self.native);
+        let mut prepared = 0;
+        if !sql.before.is_empty() && self.lease.is_unbegun() {
+            Box::pin(self.start_again()).await?; // its steps see one state
+        }
+        for step in &sql.before {
+            step_agrees(query, self.lease.session()?, &step.sql, &step.tables).await?;
+            if step.keeps {
+                keep(query, self.lease.session()?, step).await?;
+                continue;
+            }
+            let params = bound(&step.binds, &query.ask.params)?;
+            let statement = engine::Statement { sql: step.sql.clone(), params, writes: true };
+            let outcome = self.lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
+            if let Outcome::Changed { rows, .. } = outcome.map_err(|error| query.fault(error))? {
+                // those that INSERT OVERWRITE takes away are counted for nobody, but they are changed
+                if let Some(limit) = native.about.rows_max.filter(|limit| rows > *limit) {
+                    return Err(Error::GrantedRows { limit });
+                }
+                prepared += if step.counts { rows } else { 0 };
+            }
+        }
+        if !sql.before.is_empty() {
+            step_agrees(query, self.lease.session()?, &sql.sql, &sql.tables).await?;
+        }
+        match Box::pin(self.last_step(sql)).await? {
+            Outcome::Rows(mut rows) => {
+                self.t.facts().engine_plan = rows.plan;
+                let first = rows.next().await.transpose().map_err(|error| query.fault(error))?;
+                let (schema, columns) = (rows.schema.clone(), rows.columns.clone());
+                Ok((AnswerHead { schema, columns, first: first.into_iter().collect(), rest: Some(rows) }, None))
+            }
+            Outcome::Changed { rows, returning: Some(held), plan } => {
+                self.t.facts().engine_plan = plan;
+                let engine::Held { schema, columns, batches } = held;
+                Ok((AnswerHead { schema, columns, first: batches.into(), rest: None }, Some(rows + prepared)))
+            }
+            Outcome::Changed { rows, returning: None, plan } => {
+                self.t.facts().engine_plan = plan;
+                let schema = SchemaRef::new(Schema::empty());
+                Ok((
+                    AnswerHead { schema, columns: Vec::new(), first: VecDeque::new(), rest: None },
+                    Some(rows + prepared),
+                ))
+            }
         }
     }
-    let held = match once(pipeline, query, native, &native.sql, lease, t).await {
-        Ok((head, changed)) => hold(query, head).await.map(|head| head.map(|head| (head, changed))),
-        Err(error) => Err(error),
-    };
-    match held {
-        Ok(Some(ran)) => return Ok(ran),
-        Ok(None) => {} // more than may be held: from the start, over the visible rows
-        Err(Error::Engine(error)) if tells_of_data(query, error.kind) && !lease.has_refused() => {}
-        Err(error) => return Err(error),
-    }
-    start_again(native, lease, t).await?;
-    once(pipeline, query, native, &native.sql.over_visible()?, lease, t).await
 }
 
 /// Whether a row may have caused it, which may be a hidden one: whatever the engine has words for can be.
@@ -265,58 +312,6 @@ struct AnswerHead {
     columns: Vec<engine::Column>,
     first: VecDeque<RecordBatch>,
     rest: Option<engine::Rows>,
-}
-
-async fn once(
-    pipeline: &Pipeline,
-    query: &Query,
-    native: &Native,
-    sql: &sql::EngineSql,
-    lease: &mut Lease,
-    t: &Trail,
-) -> Result<(AnswerHead, Option<u64>)> {
-    let mut prepared = 0;
-    if !sql.before.is_empty() && lease.is_unbegun() {
-        Box::pin(start_again(native, lease, t)).await?; // its steps see one state
-    }
-    for step in &sql.before {
-        step_agrees(query, lease.session()?, &step.sql, &step.tables).await?;
-        if step.keeps {
-            keep(query, lease.session()?, step).await?;
-            continue;
-        }
-        let params = bound(&step.binds, &query.ask.params)?;
-        let statement = engine::Statement { sql: step.sql.clone(), params, writes: true };
-        let outcome = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
-        if let Outcome::Changed { rows, .. } = outcome.map_err(|error| query.fault(error))? {
-            // those that INSERT OVERWRITE takes away are counted for nobody, but they are changed
-            if let Some(limit) = native.about.rows_max.filter(|limit| rows > *limit) {
-                return Err(Error::GrantedRows { limit });
-            }
-            prepared += if step.counts { rows } else { 0 };
-        }
-    }
-    if !sql.before.is_empty() {
-        step_agrees(query, lease.session()?, &sql.sql, &sql.tables).await?;
-    }
-    match Box::pin(last_step::run(pipeline, query, native, sql, lease, t)).await? {
-        Outcome::Rows(mut rows) => {
-            t.facts().engine_plan = rows.plan;
-            let first = rows.next().await.transpose().map_err(|error| query.fault(error))?;
-            let (schema, columns) = (rows.schema.clone(), rows.columns.clone());
-            Ok((AnswerHead { schema, columns, first: first.into_iter().collect(), rest: Some(rows) }, None))
-        }
-        Outcome::Changed { rows, returning: Some(held), plan } => {
-            t.facts().engine_plan = plan;
-            let engine::Held { schema, columns, batches } = held;
-            Ok((AnswerHead { schema, columns, first: batches.into(), rest: None }, Some(rows + prepared)))
-        }
-        Outcome::Changed { rows, returning: None, plan } => {
-            t.facts().engine_plan = plan;
-            let schema = SchemaRef::new(Schema::empty());
-            Ok((AnswerHead { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows + prepared)))
-        }
-    }
 }
 
 /// Keeps rows for the steps behind.
