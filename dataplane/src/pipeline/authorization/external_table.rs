@@ -5,7 +5,6 @@
 //! gets later closes the table to whom it binds, until a policy names the table (`provenance`).
 
 use super::policy_request::PolicyRequest;
-use super::provenance;
 use crate::pipeline::Result;
 use crate::pipeline::stages::tables::StatementInfo;
 
@@ -22,7 +21,7 @@ pub(in crate::pipeline) fn permitted(
     };
     let stage = rows.path();
     asked.opens_whole(&stage)?;
-    provenance::made_external(asked.rules, asked.caller.role, there, &stage)?;
+    asked.provenance(there).made_external(&stage)?;
     if let Some(external) = &rows.external {
         sql::external_query(rows, external)?;
     }

@@ -13,8 +13,9 @@ use contract::report::{AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
 
 use super::capability::{AgentGrants, Confinement};
+use super::provenance::{self, TableProvenance};
 use super::stage_locations::ExternalStages;
-use super::{provenance, visible_catalog};
+use super::visible_catalog;
 use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
 use crate::pipeline::authorization::agent::Agent;
@@ -185,9 +186,14 @@ impl<'a> PolicyRequest<'a> {
         self.opens_tables_whole(&paths)
     }
 
+    /// What they were exempt from in the tables of a catalogue.
+    pub fn provenance<'k>(&'k self, known: &'k sql::Catalog) -> TableProvenance<'k> {
+        TableProvenance { rules: self.rules, role: self.caller.role, known }
+    }
+
     /// May they know that the table is there?
     pub fn may_see(&self, known: &sql::Catalog, path: &str) -> bool {
-        self.reaches(path) && provenance::admits(self.rules, self.caller.role, known, path)
+        self.reaches(path) && self.provenance(known).admits(path)
     }
 
     /// The same of a copy of a table that was of this origin.

@@ -68,14 +68,109 @@ fn written_down(rules: &Governance, path: &str, origin: Option<&str>) -> Result<
     }
 }
 
-/// May this role read what was made so?
-pub(super) fn admits(rules: &Governance, role: Role, known: &sql::Catalog, path: &str) -> bool {
-    let hides = |stage: &String| hiding(rules).bind(table_ref(stage), role);
-    let admits = sources(rules, known, path).is_ok_and(|sources| admits_to(rules, role, &sources));
-    admits && !stages_below(rules, known, path).iter().any(hides)
+/// What a role was exempt from in the tables of a catalogue, under these rules.
+pub(in crate::pipeline) struct TableProvenance<'a> {
+    pub rules: &'a Governance,
+    pub role: Role,
+    pub known: &'a sql::Catalog,
 }
 
-/// The same of a copy of a table that was of this origin.
+impl TableProvenance<'_> {
+    /// May this role read what was made so?
+    pub(super) fn admits(&self, path: &str) -> bool {
+        let Self { rules, role, known } = *self;
+        let hides = |stage: &String| hiding(rules).bind(table_ref(stage), role);
+        let admits = sources(rules, known, path).is_ok_and(|sources| admits_to(rules, role, &sources));
+        admits && !stages_below(rules, known, path).iter().any(hides)
+    }
+
+    pub(in crate::pipeline) fn permitted(&self, tables: &[String]) -> Result<()> {
+        match tables.iter().find(|path| !self.admits(path)) {
+            Some(path) => Err(Error::TableDenied { table: path.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Has a statement that makes a table write down what this role was exempt from, and what its sources have down.
+    pub(in crate::pipeline) fn write_down(&self, statement: &mut sql::Resolved) -> Result<()> {
+        let all = self.of_what_is_read(statement.made_from(self.known))?;
+        if !all.is_empty() {
+            statement.keep_origin(written(&all)?);
+        }
+        Ok(())
+    }
+
+    /// Refuses to unload rows that have an origin, or would get one in a table: a file has none, and whoever may read the
+    /// stage would read them.
+    pub(in crate::pipeline) fn unloaded(&self, read: Vec<String>) -> Result<()> {
+        if self.of_what_is_read(read)?.is_empty() {
+            return Ok(());
+        }
+        let message = "the rows are under rules that your role is exempt from, and a file would show them to everybody \
+                       who reads the stage: let somebody whom the rules bind unload them, or make a table of them, \
+                       which stays closed";
+        Err(Error::PolicyDenied { message: message.to_owned() })
+    }
+
+    /// Refuses an external table over a stage that has rules for others: it would show them what those hide.
+    pub(in crate::pipeline) fn made_external(&self, stage: &str) -> Result<()> {
+        if self.of_what_is_read(vec![stage.to_owned()])?.is_empty() {
+            return Ok(());
+        }
+        let message = "the stage is under rules that your role is exempt from, and an external table would show its rows \
+                       to everybody who reads it: make one over a stage without rules, and rules on the table";
+        Err(Error::PolicyDenied { message: message.to_owned() })
+    }
+
+    /// What a statement adds to the origin of the tables that it fills; nothing where they have it down already, or where
+    /// a policy names them.
+    pub(in crate::pipeline) fn marks(&self, statement: &sql::Resolved) -> Result<Vec<ProvenanceRecord>> {
+        let rules = self.rules;
+        let (filled, read) = statement.fills();
+        let found = self.of_what_is_read(read)?;
+        let mut marks: Vec<ProvenanceRecord> = Vec::new();
+        for target in filled {
+            let table = target.path();
+            if policies(rules).name(table_ref(&table)) || marks.iter().any(|mark| mark.table == table) {
+                continue;
+            }
+            let mut all = written_down(rules, &table, target.origin.as_deref())?;
+            let before = all.len();
+            let others = found.iter().filter(|source| source.table != table);
+            let new: Vec<_> = others.filter(|source| !all.contains(source)).cloned().collect();
+            all.extend(new);
+            if all.len() > before {
+                marks.push(ProvenanceRecord { table, sql: sql::catalog::table::keeping(target, &written(&all)?) });
+            }
+        }
+        Ok(marks)
+    }
+
+    /// What this role is exempt from in these tables, and what they have down.
+    fn of_what_is_read(&self, read: Vec<String>) -> Result<Vec<ProvenanceSource>> {
+        let Self { rules, role, known } = *self;
+        let read = with_sharing(known, read);
+        let mut all: Vec<ProvenanceSource> = Vec::new();
+        // the files of a table's own stage are rows of the table
+        for table in sql::with_tables_of_stages(read) {
+            let mut found = sources(rules, known, &table)?;
+            let stages = stages_below(rules, known, &table).into_iter();
+            let stages = stages.filter(|stage| hiding(rules).exempt(table_ref(stage), role));
+            found.extend(stages.map(|table| ProvenanceSource { table, read_by: role }));
+            if policies(rules).exempt(table_ref(&table), role) {
+                found.push(ProvenanceSource { table, read_by: role });
+            }
+            for source in found {
+                if !all.contains(&source) {
+                    all.push(source);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// May this role read a copy of a table that was of this origin?
 pub(in crate::pipeline) fn admits_copy(rules: &Governance, role: Role, path: &str, origin: Option<&str>) -> bool {
     written_down(rules, path, origin).is_ok_and(|sources| admits_to(rules, role, &sources))
 }
@@ -84,97 +179,12 @@ fn admits_to(rules: &Governance, role: Role, sources: &[ProvenanceSource]) -> bo
     !sources.iter().any(|source| policies(rules).bind_more(table_ref(&source.table), role, source.read_by))
 }
 
-pub(in crate::pipeline) fn permitted(
-    rules: &Governance,
-    role: Role,
-    known: &sql::Catalog,
-    tables: &[String],
-) -> Result<()> {
-    match tables.iter().find(|path| !admits(rules, role, known, path)) {
-        Some(path) => Err(Error::TableDenied { table: path.clone() }),
-        None => Ok(()),
-    }
-}
-
-/// Has a statement that makes a table write down what this role was exempt from, and what its sources have down.
-pub(in crate::pipeline) fn write_down(
-    rules: &Governance,
-    role: Role,
-    known: &sql::Catalog,
-    statement: &mut sql::Resolved,
-) -> Result<()> {
-    let all = of_what_is_read(rules, role, known, statement.made_from(known))?;
-    if !all.is_empty() {
-        statement.keep_origin(written(&all)?);
-    }
-    Ok(())
-}
-
-/// Refuses to unload rows that have an origin, or would get one in a table: a file has none, and whoever may read the stage
-/// would read them.
-pub(in crate::pipeline) fn unloaded(
-    rules: &Governance,
-    role: Role,
-    known: &sql::Catalog,
-    read: Vec<String>,
-) -> Result<()> {
-    if of_what_is_read(rules, role, known, read)?.is_empty() {
-        return Ok(());
-    }
-    let message = "the rows are under rules that your role is exempt from, and a file would show them to everybody who reads \
-                   the stage: let somebody whom the rules bind unload them, or make a table of them, which stays closed";
-    Err(Error::PolicyDenied { message: message.to_owned() })
-}
-
-/// Refuses an external table over a stage that has rules for others: it would show them what those hide.
-pub(in crate::pipeline) fn made_external(
-    rules: &Governance,
-    role: Role,
-    known: &sql::Catalog,
-    stage: &str,
-) -> Result<()> {
-    if of_what_is_read(rules, role, known, vec![stage.to_owned()])?.is_empty() {
-        return Ok(());
-    }
-    let message = "the stage is under rules that your role is exempt from, and an external table would show its rows to \
-                   everybody who reads it: make one over a stage without rules, and rules on the table";
-    Err(Error::PolicyDenied { message: message.to_owned() })
-}
-
 /// The provenance that is recorded with tables that a statement puts such rows or values into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::pipeline) struct ProvenanceRecord {
     pub table: String,
     /// As the engine is told.
     pub sql: String,
-}
-
-/// What a statement adds to the origin of the tables that it fills; nothing where they have it down already, or where
-/// a policy names them.
-pub(in crate::pipeline) fn marks(
-    rules: &Governance,
-    role: Role,
-    known: &sql::Catalog,
-    statement: &sql::Resolved,
-) -> Result<Vec<ProvenanceRecord>> {
-    let (filled, read) = statement.fills();
-    let found = of_what_is_read(rules, role, known, read)?;
-    let mut marks: Vec<ProvenanceRecord> = Vec::new();
-    for target in filled {
-        let table = target.path();
-        if policies(rules).name(table_ref(&table)) || marks.iter().any(|mark| mark.table == table) {
-            continue;
-        }
-        let mut all = written_down(rules, &table, target.origin.as_deref())?;
-        let before = all.len();
-        let others = found.iter().filter(|source| source.table != table);
-        let new: Vec<_> = others.filter(|source| !all.contains(source)).cloned().collect();
-        all.extend(new);
-        if all.len() > before {
-            marks.push(ProvenanceRecord { table, sql: sql::catalog::table::keeping(target, &written(&all)?) });
-        }
-    }
-    Ok(marks)
 }
 
 /// What is to be written down with a ruled table that this role, from which its rules hide nothing, renames.
@@ -190,33 +200,6 @@ pub(in crate::pipeline) fn mark_of_renamed(role: Role, table: &sql::Table, new: 
     }
     let renamed = table.renamed(table_ref(new).name);
     Ok(ProvenanceRecord { table: new.to_owned(), sql: sql::catalog::table::keeping(&renamed, &written(&all)?) })
-}
-
-/// What this role is exempt from in these tables, and what they have down.
-fn of_what_is_read(
-    rules: &Governance,
-    role: Role,
-    known: &sql::Catalog,
-    read: Vec<String>,
-) -> Result<Vec<ProvenanceSource>> {
-    let read = with_sharing(known, read);
-    let mut all: Vec<ProvenanceSource> = Vec::new();
-    // the files of a table's own stage are rows of the table
-    for table in sql::with_tables_of_stages(read) {
-        let mut found = sources(rules, known, &table)?;
-        let stages = stages_below(rules, known, &table).into_iter();
-        let stages = stages.filter(|stage| hiding(rules).exempt(table_ref(stage), role));
-        found.extend(stages.map(|table| ProvenanceSource { table, read_by: role }));
-        if policies(rules).exempt(table_ref(&table), role) {
-            found.push(ProvenanceSource { table, read_by: role });
-        }
-        for source in found {
-            if !all.contains(&source) {
-                all.push(source);
-            }
-        }
-    }
-    Ok(all)
 }
 
 /// The same, with the stages whose files are also those of an external stage among it: their rules are of the same rows.

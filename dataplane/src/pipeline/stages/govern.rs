@@ -18,7 +18,7 @@ use super::transpile::{KeptSql, Passed};
 use super::{Gates, Mode, cost, embed, plans, policy, quota, row_filter, tables, transpile};
 use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
-use crate::pipeline::authorization::provenance;
+use crate::pipeline::authorization::provenance::TableProvenance;
 use crate::pipeline::authorization::stage_locations::ExternalStages;
 use crate::request::trail::Stage;
 
@@ -109,7 +109,7 @@ impl Gates<'_> {
         let engine = pipeline.engine()?;
         if !about.tables.is_empty() {
             let seen = pipeline.remembered.tables.of(&engine, query, rules).await?;
-            provenance::permitted(rules, who.caller.role, &seen.known, &about.tables)?;
+            TableProvenance { rules, role: who.caller.role, known: &seen.known }.permitted(&about.tables)?;
         }
         let estimate = t.now(Stage::CostEstimate, || cost::estimate_action(about, t)); //                     4
         let mut granted = about.clone();

@@ -24,7 +24,7 @@ use crate::pipeline::authorization::agent::agent;
 use crate::pipeline::authorization::capability::Confinement;
 use crate::pipeline::authorization::policy_request::PolicyRequest;
 use crate::pipeline::authorization::stage_locations::ExternalStages;
-use crate::pipeline::authorization::{external_table, provenance, visible_catalog};
+use crate::pipeline::authorization::{external_table, visible_catalog};
 use crate::pipeline::listed_files::FileUse;
 use crate::pipeline::swap::Renaming;
 use crate::pipeline::{Pipeline, Query, Result, attached, listed_files, past_load, runtime};
@@ -88,7 +88,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     let away = looked?;
     let branch = branch(pipeline, query, &who.agent, &operations).await?;
     let there = branch.as_ref().map_or_else(|| Arc::clone(&known), |it| Arc::new(known.with_tables(it.tables())));
-    provenance::permitted(rules, caller.role, &there, &meant)?;
+    asked.provenance(&there).permitted(&meant)?;
     let mut names = past_load::found((pipeline, query), caller, &statement, names_of(query, rules, caller)).await?;
     let seen = if statement.reads_catalogue() {
         let estimated = branch.is_none().then(|| judged_by.read());
@@ -116,10 +116,11 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     keeps_temporary(&about, in_transaction)?;
     let bound = sql::with_tables_of_stages(either(&resolved.tables(), about.written.iter().map(|(path, _)| path)));
     permits_bound(&asked, &resolved, &about, (&bound, &operations), &there, t)?;
-    provenance::permitted(rules, caller.role, &there, &bound)?;
+    let provenance = asked.provenance(&there);
+    provenance.permitted(&bound)?;
     leaves_whole(&asked, query, (&about, &resolved), (&bound, &there))?;
-    provenance::write_down(rules, caller.role, &there, &mut resolved)?;
-    about.marks = provenance::marks(rules, caller.role, &there, &resolved)?;
+    provenance.write_down(&mut resolved)?;
+    about.marks = provenance.marks(&resolved)?;
     closes_none_on_branch(&about)?;
     runtime::permitted(rules, &bound, about.writes)?;
     let templates = &pipeline.remembered.filters;
@@ -176,7 +177,7 @@ fn leaves_whole(
         asked.tells_files(&rows.path())?;
     }
     if query.ask.bounds.outlet.is_some() {
-        provenance::unloaded(asked.rules, asked.caller.role, there, resolved.tables())?;
+        asked.provenance(there).unloaded(resolved.tables())?;
     }
     Ok(())
 }
