@@ -158,9 +158,15 @@ fn absent(method: &str) -> ErrorData {
 }
 
 /// What [`enter`] has found out about a request.
-fn entered<T: Clone + Send + Sync + 'static>(context: &RequestContext<RoleServer>) -> Option<T> {
+fn entered<T: Clone + Send + Sync + 'static>(context: &Rpc) -> Option<T> {
     context.extensions.get::<Parts>()?.extensions.get::<T>().cloned()
 }
+
+/// Where a list is to go on.
+type Paged = Option<PaginatedRequestParams>;
+
+/// The context of a request.
+type Rpc = RequestContext<RoleServer>;
 
 /// The handler that `rmcp` calls for each request.
 #[derive(Debug, Clone)]
@@ -188,11 +194,7 @@ impl ServerHandler for Server {
         tools::by_name(name).map(|row| row.tool.clone())
     }
 
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(&self, _: Paged, context: Rpc) -> Result<ListToolsResult, ErrorData> {
         let choice = entered::<ToolChoice>(&context).unwrap_or_default();
         let rows = tools::all().filter(|row| choice.holds(row));
         Ok(ListToolsResult::with_all_items(rows.map(|row| row.tool.clone()).collect()))
@@ -200,44 +202,24 @@ impl ServerHandler for Server {
 
     // There is nothing of these: an empty list would promise that there could be.
 
-    async fn list_prompts(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
+    async fn list_prompts(&self, _: Paged, _: Rpc) -> Result<ListPromptsResult, ErrorData> {
         Err(absent(ListPromptsRequestMethod::VALUE))
     }
 
-    async fn list_resources(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
+    async fn list_resources(&self, _: Paged, _: Rpc) -> Result<ListResourcesResult, ErrorData> {
         Err(absent(ListResourcesRequestMethod::VALUE))
     }
 
-    async fn list_resource_templates(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+    async fn list_resource_templates(&self, _: Paged, _: Rpc) -> Result<ListResourceTemplatesResult, ErrorData> {
         Err(absent(ListResourceTemplatesRequestMethod::VALUE))
     }
 
-    async fn complete(
-        &self,
-        _: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
+    async fn complete(&self, _: CompleteRequestParams, _: Rpc) -> Result<CompleteResult, ErrorData> {
         Err(absent(CompleteRequestMethod::VALUE))
     }
 
     /// Where `rmcp` leaves a request whose method it does not know, or whose params do not fit their method.
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
+    async fn on_custom_request(&self, request: CustomRequest, _: Rpc) -> Result<CustomResult, ErrorData> {
         Err(match request.method.as_str() {
             "tools/call" => {
                 ErrorData::invalid_params("params of tools/call: `name`, a string, and `arguments`, an object", None)
@@ -247,11 +229,7 @@ impl ServerHandler for Server {
         })
     }
 
-    async fn call_tool(
-        &self,
-        params: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, params: CallToolRequestParams, context: Rpc) -> Result<CallToolResponse, ErrorData> {
         let choice = entered::<ToolChoice>(&context).unwrap_or_default();
         let row = tools::by_name(&params.name)
             .filter(|row| choice.holds(row))
