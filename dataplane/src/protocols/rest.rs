@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -30,6 +30,7 @@ use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who};
 use contract::{Code, EnvId, Heal, QueryId, RequestId};
 use rustls::ServerConfig;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use telemetry::Place;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -159,24 +160,47 @@ fn forwarded(headers: &HeaderMap) -> Result<Forwarded, Error> {
         .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })
 }
 
-async fn query(
-    State(context): State<RestContext>,
-    Path(env_id): Path<EnvId>,
+/// A request of the control plane, with its whole body.
+struct RestRequest<P> {
+    context: RestContext,
+    path: P,
     headers: HeaderMap,
     body: Bytes,
-) -> Response {
-    let caller = forwarded(&headers);
-    answer(context, caller, env_id, headers, body, None).await
 }
 
-async fn query_arrow(
-    State(context): State<RestContext>,
-    Path(env_id): Path<EnvId>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let caller = forwarded(&headers);
-    answer(context, caller, env_id, headers, body, Some(body::BodyFormat::ArrowBase64)).await
+impl<P: DeserializeOwned + Send> FromRequest<RestContext> for RestRequest<P> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, context: &RestContext) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let path = Path::<P>::from_request_parts(&mut parts, context).await;
+        let Path(path) = path.map_err(IntoResponse::into_response)?;
+        let headers = parts.headers.clone();
+        let body = Bytes::from_request(Request::from_parts(parts, body), context).await;
+        let body = body.map_err(IntoResponse::into_response)?;
+        Ok(Self { context: context.clone(), path, headers, body })
+    }
+}
+
+impl<P> RestRequest<P> {
+    /// Answers it in JSON, or refuses it.
+    async fn answered<T: Serialize, F: Future<Output = Result<T, Error>>>(
+        &self,
+        answer: impl FnOnce(RequestId) -> F,
+    ) -> Response {
+        let _serving = self.context.ending.serving(); // until it is answered
+        let request_id = request_id::of(&self.context.pipeline, &self.headers);
+        let answered = answer(request_id.clone()).await;
+        json_response(&self.context, &request_id, answered)
+    }
+}
+
+async fn query(RestRequest { context, path, headers, body }: RestRequest<EnvId>) -> Response {
+    answer(context, forwarded(&headers), path, headers, body, None).await
+}
+
+async fn query_arrow(RestRequest { context, path, headers, body }: RestRequest<EnvId>) -> Response {
+    answer(context, forwarded(&headers), path, headers, body, Some(body::BodyFormat::ArrowBase64)).await
 }
 
 async fn shutting_down(State(context): State<RestContext>, headers: HeaderMap) -> Response {

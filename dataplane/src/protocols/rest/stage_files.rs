@@ -17,6 +17,7 @@ use contract::stage_files::{FilesQuery, ListedFile, ListedFiles, PATH_BYTES_MAX,
 use contract::wire::Forwarded;
 use contract::{EnvId, RequestId};
 use futures::{Stream, StreamExt, stream};
+use serde::Serialize;
 use sql::StagePlace;
 use telemetry::Place;
 use tokio::time::error::Elapsed;
@@ -125,21 +126,31 @@ impl FileRequest {
     }
 }
 
+/// Answers a request about the files of a stage in JSON, or refuses it.
+async fn answered<T: Serialize, F: Future<Output = Result<T, Error>>>(
+    context: &RestContext,
+    (env_id, stage): (&EnvId, String),
+    headers: &HeaderMap,
+    answer: impl FnOnce(FileRequest) -> F,
+) -> Response {
+    let _serving = context.ending.serving(); // until it is answered
+    let request_id = request_id::of(&context.pipeline, headers);
+    let answered = async {
+        let asked = FileRequest::of(context, (env_id, stage), headers, &request_id).await?;
+        let _give_up = asked.cancel.clone().drop_guard();
+        answer(asked).await
+    };
+    let answered = Box::pin(answered).await;
+    json_response(context, &request_id, answered)
+}
+
 pub(super) async fn list(
     State(context): State<RestContext>,
     Path((env_id, stage)): Path<(EnvId, String)>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let _serving = context.ending.serving(); // until it is answered
-    let request_id = request_id::of(&context.pipeline, &headers);
-    let listed = async {
-        let asked = FileRequest::of(&context, (&env_id, stage), &headers, &request_id).await?;
-        let _give_up = asked.cancel.clone().drop_guard();
-        asked.listed(&uri).await
-    };
-    let listed = Box::pin(listed).await;
-    json_response(&context, &request_id, listed)
+    answered(&context, (&env_id, stage), &headers, async |asked: FileRequest| asked.listed(&uri).await).await
 }
 
 pub(super) async fn put(
@@ -147,16 +158,9 @@ pub(super) async fn put(
     Path((env_id, stage, path)): Path<(EnvId, String, String)>,
     request: Request,
 ) -> Response {
-    let _serving = context.ending.serving();
     let (parts, body) = request.into_parts();
-    let request_id = request_id::of(&context.pipeline, &parts.headers);
-    let put = async {
-        let asked = FileRequest::of(&context, (&env_id, stage), &parts.headers, &request_id).await?;
-        let _give_up = asked.cancel.clone().drop_guard();
-        asked.put(&path, &parts, body).await
-    };
-    let put = Box::pin(put).await;
-    json_response(&context, &request_id, put)
+    let put = async |asked: FileRequest| asked.put(&path, &parts, body).await;
+    answered(&context, (&env_id, stage), &parts.headers, put).await
 }
 
 pub(super) async fn remove(
@@ -164,15 +168,7 @@ pub(super) async fn remove(
     Path((env_id, stage, path)): Path<(EnvId, String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    let _serving = context.ending.serving();
-    let request_id = request_id::of(&context.pipeline, &headers);
-    let removed = async {
-        let asked = FileRequest::of(&context, (&env_id, stage), &headers, &request_id).await?;
-        let _give_up = asked.cancel.clone().drop_guard();
-        asked.removed(&path).await
-    };
-    let removed = Box::pin(removed).await;
-    json_response(&context, &request_id, removed)
+    answered(&context, (&env_id, stage), &headers, async |asked: FileRequest| asked.removed(&path).await).await
 }
 
 pub(super) async fn get(

@@ -1,20 +1,17 @@
 //! One call of a tool, for the REST surfaces that the control plane makes of it: the same row of the
 //! same table that `/mcp` calls, for a caller whom the control plane has authenticated.
 
-use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::response::Response;
-use bytes::Bytes;
 use contract::policy::abac::Origin;
 use contract::{Code, EnvId, RequestId};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use telemetry::Place;
 
-use super::{RestContext, forwarded};
+use super::{RestRequest, forwarded};
 use crate::agents::tool_caller::ToolCaller;
 use crate::agents::tools::{self, ResultBudget, ToolCall, ToolResult};
-use crate::protocols::{http, request_id};
+use crate::protocols::http;
 use crate::{DeclaredAgent, Error};
 
 #[derive(Debug, Deserialize)]
@@ -25,26 +22,12 @@ struct ToolRequest {
     arguments: JsonObject,
 }
 
-pub(super) async fn call(
-    State(context): State<RestContext>,
-    Path((env_id, name)): Path<(EnvId, String)>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let _serving = context.ending.serving(); // until it is answered
-    let request_id = request_id::of(&context.pipeline, &headers);
-    let told = called(&context, &env_id, &name, &headers, &body, &request_id).await;
-    super::json_response(&context, &request_id, told.map(|told| told.structured))
+pub(super) async fn call(request: RestRequest<(EnvId, String)>) -> Response {
+    request.answered(async |request_id| called(&request, request_id).await.map(|told| told.structured)).await
 }
 
-async fn called(
-    context: &RestContext,
-    env_id: &EnvId,
-    name: &str,
-    headers: &HeaderMap,
-    body: &[u8],
-    request_id: &RequestId,
-) -> Result<ToolResult, Error> {
+async fn called(request: &RestRequest<(EnvId, String)>, request_id: RequestId) -> Result<ToolResult, Error> {
+    let RestRequest { context, path: (env_id, name), headers, body } = request;
     context.serves(env_id)?;
     let forwarded = forwarded(headers)?;
     let row = tools::by_name(name).ok_or(Error::Caller(Code::NotFound))?;
@@ -62,7 +45,7 @@ async fn called(
             agent,
             origin: forwarded.origin.unwrap_or(Origin::Rest),
             by_dashboard: forwarded.by_dashboard,
-            request_id: request_id.clone(),
+            request_id,
             place: Place::of_headers(headers),
         },
         scope: row.scope,
