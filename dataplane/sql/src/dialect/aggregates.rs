@@ -13,25 +13,21 @@ use super::{Context, compose};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[
-    ("approx_top_k", approx_top_k),
-    ("array_agg", array_agg),
-    ("array_union_agg", array_union_agg),
-    ("array_unique_agg", array_unique_agg),
-    ("booland_agg", all_true),
-    ("boolor_agg", any_true),
-    ("boolxor_agg", only_one),
-    ("corr", of_two_columns),
-    ("count", count),
-    ("count_if", count_if),
-    ("countif", count_if),
-    ("listagg", listagg),
-    ("max_by", of_extreme_row),
-    ("min_by", of_extreme_row),
-    ("object_agg", object_agg),
-    ("percentile_cont", percentile),
-    ("percentile_disc", percentile),
-    ("regr_slope", of_two_columns),
+pub(super) const CALLS: &[(&[&str], Handler)] = &[
+    (&["approx_top_k"], approx_top_k),
+    (&["array_agg"], array_agg),
+    (&["array_union_agg"], array_union_agg),
+    (&["array_unique_agg"], array_unique_agg),
+    (&["booland_agg"], all_true),
+    (&["boolor_agg"], any_true),
+    (&["boolxor_agg"], only_one),
+    (&["corr", "regr_slope"], of_two_columns),
+    (&["count"], count),
+    (&["count_if", "countif"], count_if),
+    (&["listagg"], listagg),
+    (&["max_by", "min_by"], of_extreme_row),
+    (&["object_agg"], object_agg),
+    (&["percentile_cont", "percentile_disc"], percentile),
 ];
 
 pub(super) fn rename(function: &mut Function, name: &str) {

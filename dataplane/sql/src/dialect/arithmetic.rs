@@ -17,14 +17,8 @@ use crate::functions::types::Type;
 use crate::functions::types::exact::DIGITS_MAX;
 use crate::print::asked::parameter;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[
-    ("ceil", to_digits),
-    ("ceiling", to_digits),
-    ("div0", quotient_or_zero),
-    ("div0null", quotient_or_zero),
-    ("floor", to_digits),
-    ("round", round),
-];
+pub(super) const CALLS: &[(&[&str], Handler)] =
+    &[(&["ceil", "ceiling", "floor"], to_digits), (&["div0", "div0null"], quotient_or_zero), (&["round"], round)];
 
 /// Digits behind the point of a quotient of whole numbers.
 const SCALE: i64 = 6;

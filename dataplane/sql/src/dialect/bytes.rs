@@ -7,16 +7,10 @@ use super::{Context, compose, templates};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[
-    ("base64_encode", base64_encode),
-    ("bit_shiftleft", shift),
-    ("bit_shiftright", shift),
-    ("bitshiftleft", shift),
-    ("bitshiftright", shift),
-    ("hex_decode_binary", hex_decode),
-    ("hex_decode_string", hex_decode),
-    ("try_hex_decode_binary", hex_decode),
-    ("try_hex_decode_string", hex_decode),
+pub(super) const CALLS: &[(&[&str], Handler)] = &[
+    (&["base64_encode"], base64_encode),
+    (&["bit_shiftleft", "bit_shiftright", "bitshiftleft", "bitshiftright"], shift),
+    (&["hex_decode_binary", "hex_decode_string", "try_hex_decode_binary", "try_hex_decode_string"], hex_decode),
 ];
 
 /// `BASE64_ENCODE(x[, letters of a line[, alphabet]])`, of text and of bytes.

@@ -34,7 +34,7 @@ static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
     ]
     .into_iter()
     .flatten()
-    .copied()
+    .flat_map(|(names, handler)| names.iter().map(move |name| (*name, *handler)))
     .collect()
 });
 

@@ -6,7 +6,7 @@ use super::call::{Handler, plain};
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[("format", format)];
+pub(super) const CALLS: &[(&[&str], Handler)] = &[(&["format"], format)];
 
 /// By its text, which tells whose it is.
 fn format(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {

@@ -17,11 +17,12 @@ use crate::ast::names::ours::ITEM;
 use crate::ast::{VisitMut, any_expression, each_expression};
 use crate::functions::types::Type;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[("filter", filter), ("reduce", reduce), ("transform", transform)];
+pub(super) const CALLS: &[(&[&str], Handler)] =
+    &[(&["filter"], filter), (&["reduce"], reduce), (&["transform"], transform)];
 
 /// Whether a lambda of this call is over the items of a variant.
 pub(super) fn takes_variants(name: &str) -> bool {
-    CALLS.iter().any(|(known, _)| *known == name)
+    CALLS.iter().any(|(known, _)| known.contains(&name))
 }
 
 /// The arguments of a call that are no lambda, with their places.

@@ -9,7 +9,8 @@ use super::call::{Handler, exactly, plain};
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[("editdistance", edit_distance), ("jarowinkler_similarity", similarity)];
+pub(super) const CALLS: &[(&[&str], Handler)] =
+    &[(&["editdistance"], edit_distance), (&["jarowinkler_similarity"], similarity)];
 
 /// `EDITDISTANCE(a, b[, most])`.
 fn edit_distance(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {

@@ -12,20 +12,20 @@ use crate::ast::call::arguments;
 use crate::ast::error::Error;
 use crate::functions::types::Type;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[
-    ("as_binary", as_type),
-    ("as_date", as_type),
-    ("as_time", as_type),
-    ("as_timestamp_ltz", as_type),
-    ("as_timestamp_ntz", as_type),
-    ("as_timestamp_tz", as_type),
-    ("is_binary", is_type),
-    ("is_date", is_type),
-    ("is_date_value", is_type),
-    ("is_time", is_type),
-    ("is_timestamp_ltz", is_type),
-    ("is_timestamp_ntz", is_type),
-    ("is_timestamp_tz", is_type),
+pub(super) const CALLS: &[(&[&str], Handler)] = &[
+    (&["as_binary", "as_date", "as_time", "as_timestamp_ltz", "as_timestamp_ntz", "as_timestamp_tz"], as_type),
+    (
+        &[
+            "is_binary",
+            "is_date",
+            "is_date_value",
+            "is_time",
+            "is_timestamp_ltz",
+            "is_timestamp_ntz",
+            "is_timestamp_tz",
+        ],
+        is_type,
+    ),
 ];
 
 const STORED: &str = "a stored variant keeps a date, a time or bytes as text, so IS_DATE and its like are false of it";

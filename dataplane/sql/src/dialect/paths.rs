@@ -10,8 +10,8 @@ use super::{Context, Done, compose, templates};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
 
-pub(super) const CALLS: &[(&str, Handler)] =
-    &[("get", get), ("get_path", get_path), ("json_extract_path_text", path_text)];
+pub(super) const CALLS: &[(&[&str], Handler)] =
+    &[(&["get"], get), (&["get_path"], get_path), (&["json_extract_path_text"], path_text)];
 
 /// `a:b.c`, and subscripts of what is known to be a variant.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {

@@ -8,12 +8,12 @@ use super::call::{Handler, exactly, plain, wrong_count};
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[
-    ("regexp_count", count),
-    ("regexp_instr", place),
-    ("regexp_replace", replace),
-    ("regexp_substr", one),
-    ("regexp_substr_all", all),
+pub(super) const CALLS: &[(&[&str], Handler)] = &[
+    (&["regexp_count"], count),
+    (&["regexp_instr"], place),
+    (&["regexp_replace"], replace),
+    (&["regexp_substr"], one),
+    (&["regexp_substr_all"], all),
 ];
 
 /// The parameters of a call.

@@ -9,24 +9,24 @@ use super::{Context, compose, lost_types, templates};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[
-    ("array_append", array_append),
-    ("array_cat", array_cat),
-    ("array_construct", array_construct),
-    ("array_construct_compact", array_construct_compact),
-    ("array_contains", array_contains),
-    ("array_insert", array_insert),
-    ("normal", normal),
-    ("array_position", array_position),
-    ("array_prepend", array_prepend),
-    ("array_slice", array_slice),
-    ("object_construct", object_construct),
-    ("object_delete", object_delete),
-    ("object_pick", object_pick),
-    ("object_construct_keep_null", object_construct_keep_null),
-    ("random", random),
-    ("typeof", type_name),
-    ("uniform", uniform),
+pub(super) const CALLS: &[(&[&str], Handler)] = &[
+    (&["array_append"], array_append),
+    (&["array_cat"], array_cat),
+    (&["array_construct"], array_construct),
+    (&["array_construct_compact"], array_construct_compact),
+    (&["array_contains"], array_contains),
+    (&["array_insert"], array_insert),
+    (&["normal"], normal),
+    (&["array_position"], array_position),
+    (&["array_prepend"], array_prepend),
+    (&["array_slice"], array_slice),
+    (&["object_construct"], object_construct),
+    (&["object_delete"], object_delete),
+    (&["object_pick"], object_pick),
+    (&["object_construct_keep_null"], object_construct_keep_null),
+    (&["random"], random),
+    (&["typeof"], type_name),
+    (&["uniform"], uniform),
 ];
 
 /// `OBJECT_CONSTRUCT(k, v, …)`: members that are NULL are left out.

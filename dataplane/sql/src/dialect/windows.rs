@@ -15,17 +15,12 @@ use crate::functions::catalogue::{self, RowOrder};
 use crate::functions::types::Type;
 use crate::syntax::parse::from_last::FROM_LAST;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[
-    ("conditional_true_event", conditional_true_event),
-    ("first_value", of_partition),
-    ("last_value", of_partition),
-    ("nth_value", of_partition),
-    (FROM_LAST, from_last),
-    ("ratio_to_report", ratio_to_report),
-    ("seq1", sequence),
-    ("seq2", sequence),
-    ("seq4", sequence),
-    ("seq8", sequence),
+pub(super) const CALLS: &[(&[&str], Handler)] = &[
+    (&["conditional_true_event"], conditional_true_event),
+    (&["first_value", "last_value", "nth_value"], of_partition),
+    (&[FROM_LAST], from_last),
+    (&["ratio_to_report"], ratio_to_report),
+    (&["seq1", "seq2", "seq4", "seq8"], sequence),
 ];
 
 fn windowed(function: &Function) -> Result<(), Error> {
