@@ -37,17 +37,25 @@ type Opened = Result<Box<dyn Read + Send>, Error>;
 
 // Each future is boxed with its bounds: statements nest deeply, and what they nest would be gone through to the store.
 impl StageStore {
+    /// Has it done in the environment, on a thread that may wait, or where the integration reaches.
+    fn either<'a, T: Send + 'static>(
+        &'a self,
+        own: impl FnOnce(&StageFiles, &str) -> Result<T, Error> + Send + 'static,
+        external: impl FnOnce(&'a ExternalFiles) -> BoxFuture<'a, Result<T, Error>>,
+    ) -> BoxFuture<'a, Result<T, Error>> {
+        match self {
+            Self::Internal { files, id } => {
+                let (files, id) = (files.clone(), id.clone());
+                Box::pin(blocking(move || own(&files, &id)))
+            }
+            Self::External(files) => external(files),
+        }
+    }
+
     /// The files whose paths begin so, sorted by path.
     pub fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<StageFile>, Error>> {
-        Box::pin(async move {
-            match self {
-                Self::Internal { files, id } => {
-                    let (files, id, prefix) = (files.clone(), id.clone(), prefix.to_owned());
-                    blocking(move || files.list(&id, &prefix)).await
-                }
-                Self::External(files) => Box::pin(files.list(prefix)).await,
-            }
-        })
+        let wanted = prefix.to_owned();
+        self.either(move |files, id| files.list(id, &wanted), |files| Box::pin(files.list(prefix)))
     }
 
     /// The file that was listed, to be read: that one or none.
@@ -86,28 +94,14 @@ impl StageStore {
 
     /// Whether there was such a file, which is gone now.
     pub fn remove<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<bool, Error>> {
-        Box::pin(async move {
-            match self {
-                Self::Internal { files, id } => {
-                    let (files, id, path) = (files.clone(), id.clone(), path.to_owned());
-                    blocking(move || files.remove(&id, &path)).await
-                }
-                Self::External(files) => Box::pin(files.remove(path)).await,
-            }
-        })
+        let own = path.to_owned();
+        self.either(move |files, id| files.remove(id, &own), |files| Box::pin(files.remove(path)))
     }
 
     /// Whether the file that was listed is gone now; another that has come in its place stays.
     pub fn remove_listed<'a>(&'a self, listed: &'a StageFile) -> BoxFuture<'a, Result<bool, Error>> {
-        Box::pin(async move {
-            match self {
-                Self::Internal { files, id } => {
-                    let (files, id, listed) = (files.clone(), id.clone(), listed.clone());
-                    blocking(move || files.remove_listed(&id, &listed)).await
-                }
-                Self::External(files) => Box::pin(files.remove_listed(listed)).await,
-            }
-        })
+        let own = listed.clone();
+        self.either(move |files, id| files.remove_listed(id, &own), |files| Box::pin(files.remove_listed(listed)))
     }
 
     /// Puts files that are written whole into the stage: all of them are there from now on, or none.
@@ -131,15 +125,7 @@ impl StageStore {
 
     /// Removes files that were placed in a stage which is gone meanwhile.
     pub fn take_back<'a>(&'a self, placed: &'a [StageFile]) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(async move {
-            match self {
-                Self::Internal { files, id } => {
-                    let (files, id) = (files.clone(), id.clone());
-                    blocking(move || files.drop_stage(&id)).await
-                }
-                Self::External(files) => Box::pin(files.take_back(placed)).await,
-            }
-        })
+        self.either(|files, id| files.drop_stage(id), |files| Box::pin(files.take_back(placed)))
     }
 }
 
