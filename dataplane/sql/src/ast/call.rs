@@ -36,16 +36,41 @@ pub(crate) fn argument(expr: Expr) -> FunctionArg {
     FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
 }
 
-/// The arguments of a call that are plain expressions.
-pub(crate) fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
-    let list = match &function.args {
-        FunctionArguments::List(list) => list.args.as_slice(),
-        _ => &[],
-    };
-    list.iter().filter_map(|argument| match argument {
+/// The arguments of a call, whatever they are.
+pub(crate) fn listed(function: &Function) -> &[FunctionArg] {
+    match &function.args {
+        FunctionArguments::List(list) => &list.args,
+        FunctionArguments::None | FunctionArguments::Subquery(_) => &[],
+    }
+}
+
+/// An argument that is a plain expression.
+pub(crate) fn plain(argument: &FunctionArg) -> Option<&Expr> {
+    match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
         _ => None,
-    })
+    }
+}
+
+/// The expression of an argument, with a name or without.
+pub(crate) fn given(argument: &FunctionArg) -> Option<&Expr> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
+        | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. }
+        | FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(expr), .. } => Some(expr),
+        _ => None,
+    }
+}
+
+/// The arguments of a call that are plain expressions.
+pub(crate) fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
+    listed(function).iter().filter_map(plain)
+}
+
+/// The one argument of a call.
+pub(crate) fn sole_argument(function: &Function) -> Option<&Expr> {
+    let [argument] = listed(function) else { return None };
+    plain(argument)
 }
 
 /// What a function is called by, in small letters and without its path.

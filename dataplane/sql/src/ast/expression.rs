@@ -1,7 +1,7 @@
 //! Small expressions, as nodes. The printer brackets operands, so none are here.
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, ObjectName, TableAlias, TableFactor, UnaryOperator, Value,
+    BinaryOperator, CastKind, DataType, Expr, ObjectName, SelectItem, TableAlias, TableFactor, UnaryOperator, Value,
 };
 
 pub(crate) fn text(text: impl Into<String>) -> Expr {
@@ -42,6 +42,14 @@ pub(crate) fn relation(name: ObjectName, alias: Option<TableAlias>) -> TableFact
         json_path: None,
         sample: None,
         index_hints: Vec::new(),
+    }
+}
+
+/// The expression of an item of a select list, if it is one.
+pub(crate) fn selected(item: &SelectItem) -> Option<&Expr> {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
     }
 }
 

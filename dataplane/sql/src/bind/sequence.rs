@@ -13,9 +13,8 @@ use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
-use crate::ast::call::call;
+use crate::ast::call::{call, sole_argument};
 use crate::ast::{names, quote};
-use crate::bind::types::sole_argument;
 use crate::catalog::definition::OWNED;
 use crate::catalog::table::{Counter, Table};
 use crate::catalog::tables::Catalog;

@@ -13,9 +13,7 @@ pub(crate) mod width;
 
 use digits::Digits;
 pub(crate) use known::Known;
-use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, UnaryOperator, Value,
-};
+use sqlparser::ast::{BinaryOperator, Expr, Function, Query, UnaryOperator, Value};
 use width::NumberWidth;
 
 use crate::ast::call::{arguments, called};
@@ -117,17 +115,6 @@ pub(crate) fn type_of(expr: &Expr, columns: &dyn ColumnTypes) -> Type {
         Expr::Subquery(query) => columns.subquery(query),
         Expr::Function(function) => results::of(function, columns),
         _ => Type::Unknown,
-    }
-}
-
-/// The one argument of a call.
-pub(crate) fn sole_argument(function: &Function) -> Option<&Expr> {
-    let FunctionArguments::List(list) = &function.args else {
-        return None;
-    };
-    match list.args.as_slice() {
-        [FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))] => Some(expr),
-        _ => None,
     }
 }
 

@@ -9,11 +9,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    BinaryOperator, CaseWhen, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, FunctionCalledOnNull, FunctionReturnType, Ident, Query, Statement, Value,
-    VisitorMut,
+    BinaryOperator, CaseWhen, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArguments,
+    FunctionCalledOnNull, FunctionReturnType, Ident, Query, Statement, Value, VisitorMut,
 };
 
+use crate::ast::call::plain;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::cast;
 use crate::ast::{VisitMut, any_expression, each_expression, names, result_of};
@@ -233,11 +233,7 @@ fn positional(function: &Function) -> Result<Vec<Expr>, Error> {
     if list.duplicate_treatment.is_some() || !list.clauses.is_empty() || !function.within_group.is_empty() {
         return Err(odd());
     }
-    let expr = |argument: &FunctionArg| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr.clone()),
-        _ => Err(odd()),
-    };
-    list.args.iter().map(expr).collect()
+    list.args.iter().map(|argument| plain(argument).cloned().ok_or_else(odd)).collect()
 }
 
 #[cfg(test)]

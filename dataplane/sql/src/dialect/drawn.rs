@@ -16,6 +16,7 @@ use super::call::take_expr;
 use super::{Context, compose};
 use crate::ast::call::called;
 use crate::ast::error::Error;
+use crate::ast::expression::selected;
 use crate::ast::names::ours::DRAWN;
 use crate::ast::{Visit, any_expression};
 use crate::functions::catalogue;
@@ -114,10 +115,7 @@ fn is_asked_again(select: &Select) -> bool {
     if !is_drawn(having) && !any_expression(having, is_named) {
         return false;
     }
-    let item = |place: usize| match select.projection.get(place) {
-        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => is_drawn(expr),
-        _ => false,
-    };
+    let item = |place: usize| select.projection.get(place).and_then(selected).is_some_and(is_drawn);
     match &select.group_by {
         GroupByExpr::All(_) => (0..select.projection.len()).any(item),
         GroupByExpr::Expressions(keys, _) => keys.iter().any(|key| {

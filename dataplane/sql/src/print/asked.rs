@@ -3,12 +3,10 @@
 //! The engine leaves the parameter of `a + $1` and `greatest(a, $1)` open, and tells that of `a = $1`. So a text that only
 //! asks for types has a comparison in their place, of the same type as what it stands for.
 
-use sqlparser::ast::{
-    BinaryOperator, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    TimezoneInfo, Value,
-};
+use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, Function, TimezoneInfo, Value};
 
 use super::{Printer, Style};
+use crate::ast::call::{listed, plain};
 use crate::ast::error::Error;
 use crate::ast::names;
 
@@ -66,15 +64,11 @@ impl Printer<'_> {
     pub(super) fn asked_among(&mut self, function: &Function) -> Result<bool, Error> {
         let is_alike = names::single(&function.name)
             .is_some_and(|name| ALIKE.iter().any(|known| name.value.eq_ignore_ascii_case(known)));
-        let FunctionArguments::List(list) = &function.args else { return Ok(false) };
         if self.style != Style::Engine || !self.parameters.asks || !is_alike {
             return Ok(false);
         }
-        let args = list.args.iter().map(|arg| match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-            _ => None,
-        });
-        let Some(args) = args.collect::<Option<Vec<_>>>() else { return Ok(false) };
+        let args = listed(function).iter().map(plain).collect::<Option<Vec<_>>>();
+        let Some(args) = args else { return Ok(false) };
         let (open, known): (Vec<_>, Vec<_>) = args.into_iter().partition(|arg| self.is_open(arg));
         match known.first() {
             Some(known) if !open.is_empty() => self.compared(known, &open)?,

@@ -1,8 +1,9 @@
 //! Functions that may be called: those on the list, and in FROM those whose size is bounded.
 
-use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, ObjectName, UnaryOperator, Value};
+use sqlparser::ast::{Expr, Function, FunctionArg, ObjectName, UnaryOperator, Value};
 
 use super::located;
+use crate::ast::call::plain;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::dialect;
@@ -28,12 +29,10 @@ pub(super) fn table_function(name: &ObjectName, args: &[FunctionArg]) -> Result<
 
 /// A literal number that is not too large, or a literal that is no number: dates count by their step.
 pub(crate) fn is_bounded(argument: &FunctionArg) -> bool {
-    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else {
-        return false;
-    };
-    let expr = match expr {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
-        other => other,
+    let expr = match plain(argument) {
+        Some(Expr::UnaryOp { op: UnaryOperator::Minus, expr }) => expr.as_ref(),
+        Some(other) => other,
+        None => return false,
     };
     match expr {
         Expr::TypedString(_) => true,

@@ -2,8 +2,8 @@
 
 use sqlparser::ast;
 
-use super::{ColumnTypes, all, sole_argument, type_of};
-use crate::ast::call::arguments;
+use super::{ColumnTypes, all, type_of};
+use crate::ast::call::{arguments, sole_argument};
 use crate::ast::names;
 use crate::functions::catalogue::{self, Function, ResultType};
 use crate::functions::host;

@@ -6,8 +6,9 @@
 
 use sqlparser::ast::{BinaryOperator, DataType, Expr, Function, UnaryOperator, Value};
 
+use super::ColumnTypes;
 use super::digits::{self, Digits};
-use super::{ColumnTypes, sole_argument};
+use crate::ast::call::sole_argument;
 use crate::ast::expression::is_null;
 use crate::ast::names;
 use crate::functions::types::Type;

@@ -7,6 +7,7 @@ use sqlparser::ast::{
 use super::relations::Sort;
 use super::{hidden, lower};
 use crate::ast::call::arguments;
+use crate::ast::expression::selected;
 
 const NAME: &str = "NAME";
 const NAMES: &str = "NAME[]";
@@ -14,7 +15,7 @@ const NAMES: &str = "NAME[]";
 /// Their places and types, as far as no `*` stands before them.
 pub(super) fn columns(tree: &Statement) -> Vec<(usize, &'static str)> {
     let Statement::Query(query) = tree else { return Vec::new() };
-    let items = projection(query).iter().map_while(item).enumerate();
+    let items = projection(query).iter().map_while(selected).enumerate();
     items.filter_map(|(place, expr)| Some((place, kind(expr)?))).collect()
 }
 
@@ -26,17 +27,10 @@ fn projection(query: &Query) -> &[SelectItem] {
     }
 }
 
-fn item(item: &SelectItem) -> Option<&Expr> {
-    match item {
-        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
-        _ => None,
-    }
-}
-
 fn kind(expr: &Expr) -> Option<&'static str> {
     match expr {
         Expr::Nested(inner) => kind(inner),
-        Expr::Subquery(query) => kind(projection(query).first().and_then(item)?),
+        Expr::Subquery(query) => kind(projection(query).first().and_then(selected)?),
         Expr::Cast { data_type: DataType::Array(ArrayElemTypeDef::SquareBracket(of, None)), .. } => {
             is_name(of).then_some(NAMES)
         }
@@ -50,7 +44,7 @@ fn kind(expr: &Expr) -> Option<&'static str> {
 fn array(function: &Function) -> Option<&'static str> {
     let called = lower(&function.name)?.pop()?;
     let of = match &function.args {
-        FunctionArguments::Subquery(query) if called == "array" => projection(query).first().and_then(item)?,
+        FunctionArguments::Subquery(query) if called == "array" => projection(query).first().and_then(selected)?,
         _ if called == "array_agg" => arguments(function).next()?,
         _ => return None,
     };

@@ -4,16 +4,15 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, Subscript,
-    TableAlias, TableFactor, UnaryOperator, Value, VisitorMut,
+    AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Function, Ident, ObjectName,
+    ObjectNamePart, Query, Select, SelectItem, Subscript, TableAlias, TableFactor, UnaryOperator, Value, VisitorMut,
 };
 
 use super::hidden::{self, SelectScope};
 use super::relations::stored;
 use super::{CATALOG, INFORMATION, lower, table_function};
 use crate::ast::array_text;
-use crate::ast::call::{call, literal};
+use crate::ast::call::{call, literal, sole_argument};
 use crate::ast::expression::{self, binary, number, unnested};
 use crate::ast::names::column_by_alias;
 use crate::dialect::matched;
@@ -236,14 +235,9 @@ fn spelled(expr: &Expr) -> Option<String> {
 
 /// The id inside `regclass_name(id)`.
 fn named(expr: &Expr) -> Option<Expr> {
-    let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = unnested(expr) else {
-        return None;
-    };
-    let is_name = lower(name)?.pop()?.strip_suffix("_name").is_some_and(|name| name.starts_with("reg"));
-    match list.args.as_slice() {
-        [FunctionArg::Unnamed(FunctionArgExpr::Expr(id))] if is_name => Some(id.clone()),
-        _ => None,
-    }
+    let Expr::Function(function) = unnested(expr) else { return None };
+    let is_name = lower(&function.name)?.pop()?.strip_suffix("_name").is_some_and(|name| name.starts_with("reg"));
+    sole_argument(function).filter(|_| is_name).cloned()
 }
 
 fn is_number(data_type: &DataType) -> bool {

@@ -5,10 +5,11 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
-    GroupByExpr, Ident, Select, SelectItem, SelectItemQualifiedWildcardKind, UnaryOperator, Value, Visitor,
+    BinaryOperator, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, UnaryOperator, Value, Visitor,
 };
 
+use crate::ast::call::given;
 use crate::ast::expression::is_null;
 use crate::ast::{Visit, names};
 use crate::functions::catalogue::{self, EqualValues};
@@ -222,11 +223,5 @@ pub(super) fn arguments(function: &Function) -> Vec<&Expr> {
         _ => &[],
     });
     let keys = ordered.chain(&function.within_group).map(|key| &key.expr);
-    let given = list.args.iter().map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
-        | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. }
-        | FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(expr), .. } => Some(expr),
-        _ => None,
-    });
-    given.flatten().chain(keys).collect()
+    list.args.iter().filter_map(given).chain(keys).collect()
 }

@@ -1,16 +1,17 @@
 //! Whether an expression can fail on a value.
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Interval,
-    TimezoneInfo, UnaryOperator, Value, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
+    BinaryOperator, CastKind, DataType, Expr, Function, Interval, TimezoneInfo, UnaryOperator, Value, WindowFrameBound,
+    WindowFrameUnits, WindowSpec, WindowType,
 };
 
 use super::error_channel::ErrorClass;
 use super::numeric_range::{self, ValueType};
+use crate::ast::call::{given, listed, sole_argument};
 use crate::ast::expression::is_null;
 use crate::ast::names;
 use crate::bind::types::width::{NumberWidth, both_fit, stays_in_range, width_of};
-use crate::bind::types::{self, ColumnTypes, sole_argument};
+use crate::bind::types::{self, ColumnTypes};
 use crate::dialect;
 use crate::functions::catalogue::{self, Class, SafeWhen};
 use crate::functions::types::Type;
@@ -140,13 +141,7 @@ pub(super) fn is_wide(number: &Expr, columns: &dyn ColumnTypes) -> bool {
 fn has_text(function: &Function) -> bool {
     let is_text =
         |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)));
-    let FunctionArguments::List(list) = &function.args else { return false };
-    list.args.iter().any(|arg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
-        | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. }
-        | FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(expr), .. } => is_text(expr),
-        _ => false,
-    })
+    listed(function).iter().any(|argument| given(argument).is_some_and(is_text))
 }
 
 fn is_of_days(kind: Type) -> bool {

@@ -10,6 +10,7 @@ use sqlparser::ast::{
 };
 
 use crate::ast::any_expression;
+use crate::ast::expression::selected;
 use crate::ast::names::last;
 use crate::functions::catalogue;
 use crate::govern::lineage::Output;
@@ -54,18 +55,14 @@ pub(super) fn reads_all(query: &Query) -> bool {
 
 /// The expression that a key of ORDER BY stands for.
 fn written<'a>(key: &'a OrderByExpr, select: &'a Select) -> Option<&'a Expr> {
-    let expr_of = |item: &'a SelectItem| match item {
-        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
-        _ => None,
-    };
     match &key.expr {
         Expr::Identifier(ident) => select.projection.iter().find_map(|item| match item {
             SelectItem::ExprWithAlias { expr, alias } if alias.value.eq_ignore_ascii_case(&ident.value) => Some(expr),
             _ => None,
         }),
         Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) if select.projection.iter().all(|item| expr_of(item).is_some()) => {
-                select.projection.get(digits.parse::<usize>().ok()?.checked_sub(1)?).and_then(expr_of)
+            Value::Number(digits, _) if select.projection.iter().all(|item| selected(item).is_some()) => {
+                select.projection.get(digits.parse::<usize>().ok()?.checked_sub(1)?).and_then(selected)
             }
             _ => None,
         },

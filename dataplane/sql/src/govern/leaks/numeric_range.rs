@@ -6,10 +6,11 @@
 use sqlparser::ast::{Expr, UnaryOperator, Value};
 
 use super::leakproof::is_certain;
+use crate::ast::call::sole_argument;
 use crate::ast::expression::is_null;
 use crate::ast::names;
 use crate::bind::types::width::{NumberWidth, width_of};
-use crate::bind::types::{ColumnTypes, sole_argument, type_of};
+use crate::bind::types::{ColumnTypes, type_of};
 use crate::functions::types::Type;
 use crate::functions::types::exact::{DIGITS_MAX, Exact};
 

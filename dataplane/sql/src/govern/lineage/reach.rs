@@ -6,10 +6,11 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visitor};
 
 use super::budget::{self, Work};
 use super::{Base, FromItem, LineageWalk, Output, extend};
+use crate::ast::call::sole_argument;
 use crate::ast::expression::is_null;
 use crate::ast::{Visit, names};
 use crate::bind::types::width::{NumberWidth, both_fit, width_of};
-use crate::bind::types::{self, ColumnTypes, sole_argument};
+use crate::bind::types::{self, ColumnTypes};
 use crate::functions::catalogue;
 use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;

@@ -22,13 +22,13 @@ use std::ops::ControlFlow;
 
 pub use hierarchy::CYCLE;
 use sqlparser::ast::{
-    ArrayElemTypeDef, CastKind, ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor,
-    SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Top, TopQuantity,
-    Value, ValueWithSpan, VisitorMut, WildcardAdditionalOptions,
+    ArrayElemTypeDef, CastKind, ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function,
+    FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Top, TopQuantity, Value, ValueWithSpan,
+    VisitorMut, WildcardAdditionalOptions,
 };
 
-use crate::ast::call::call;
+use crate::ast::call::{call, plain};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::cast;
 use crate::ast::names::ours::ROWS;
@@ -322,10 +322,7 @@ fn like_all(expr: &mut Expr) {
     if !crate::ast::names::single(name).is_some_and(|name| name.value.eq_ignore_ascii_case("all")) {
         return;
     }
-    let patterns = list.args.iter().map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern)) => Some(pattern.clone()),
-        _ => None,
-    });
+    let patterns = list.args.iter().map(|argument| plain(argument).cloned());
     if let Some(patterns) = patterns.collect::<Option<Vec<_>>>() {
         **pattern = Expr::Tuple(patterns);
     }

@@ -7,11 +7,11 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, ObjectName, Select,
-    SelectItem, SetExpr, TableAlias, TableFactor, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits,
-    WindowType,
+    Expr, Function, FunctionArguments, GroupByExpr, Ident, ObjectName, Select, SelectItem, SetExpr, TableAlias,
+    TableFactor, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowType,
 };
 
+use crate::ast::call::{argument, sole_argument};
 use crate::ast::error::Error;
 use crate::ast::names::{self, ours};
 use crate::ast::outside::Outside;
@@ -92,12 +92,7 @@ impl VisitorMut for ChangeEventCalls {
 impl ChangeEventCalls {
     fn replaced(&mut self, function: &Function) -> Result<Expr, Error> {
         let refused = || Error::unsupported("CONDITIONAL_CHANGE_EVENT without OVER (… ORDER BY …)");
-        let FunctionArguments::List(list) = &function.args else {
-            return Err(refused());
-        };
-        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value))] = list.args.as_slice() else {
-            return Err(refused());
-        };
+        let value = sole_argument(function).ok_or_else(refused)?;
         let Some(WindowType::WindowSpec(window)) = &function.over else {
             return Err(refused());
         };
@@ -117,7 +112,7 @@ impl ChangeEventCalls {
         sum.name = ObjectName::from(vec![Ident::new("sum")]);
         let found = Expr::Identifier(names::quoted(&ours::change(self.made.len() - 1)));
         if let FunctionArguments::List(list) = &mut sum.args {
-            list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(found))];
+            list.args = vec![argument(found)];
         }
         let mut window = window.clone();
         window.window_frame = Some(WindowFrame {

@@ -6,13 +6,12 @@
 //! was written, and a masked value is searched as it is shown. The list of tables is the catalogue's, of what the
 //! caller may see, and never the engine's own.
 
-use sqlparser::ast::{
-    Array, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias, TableFactor, UnaryOperator, Value,
-};
+use sqlparser::ast::{Array, Expr, FunctionArg, Ident, ObjectName, TableAlias, TableFactor, UnaryOperator, Value};
 
 use unicode_normalization::char::is_combining_mark;
 
 use super::named;
+use crate::ast::call::{literal, plain};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::ast::names::ours::{ROWS, SCORE, TEXT};
@@ -138,15 +137,8 @@ fn misused(function: &str, what: &str) -> Error {
     Error::new(ErrorKind::Unsupported { construct: function.to_owned() }, format!("{function} {what}"))
 }
 
-fn expr(argument: &FunctionArg) -> Option<&Expr> {
-    match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-        _ => None,
-    }
-}
-
 fn text(argument: &FunctionArg) -> Option<&str> {
-    expr(argument).and_then(crate::ast::call::literal)
+    plain(argument).and_then(literal)
 }
 
 /// The table that is named by a text, as a statement would name it.
@@ -177,7 +169,7 @@ fn words(searched: &str) -> Vec<String> {
 
 /// The numbers of a vector, written out.
 fn numbers(argument: &FunctionArg) -> Option<String> {
-    let Some(Expr::Array(Array { elem, .. })) = expr(argument) else { return None };
+    let Some(Expr::Array(Array { elem, .. })) = plain(argument) else { return None };
     let is_number = |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)));
     let is_one = |expr: &Expr| match expr {
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => is_number(expr),
@@ -189,7 +181,7 @@ fn numbers(argument: &FunctionArg) -> Option<String> {
 
 fn rows_wanted(function: &str, wanted: Option<&FunctionArg>) -> Result<u64, Error> {
     let Some(wanted) = wanted else { return Ok(ROWS_WANTED) };
-    let count = match expr(wanted) {
+    let count = match plain(wanted) {
         Some(Expr::Value(value)) => match &value.value {
             Value::Number(digits, _) => digits.parse().ok(),
             _ => None,

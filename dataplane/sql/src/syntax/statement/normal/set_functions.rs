@@ -3,11 +3,9 @@
 //! `FROM generate_series(1, 3) n`: the one column is called as its alias. `FROM unnest(a, b)`: arrays beside one another,
 //! as far as the longest of them, which the engine has in a select list alone.
 
-use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Select, SelectItem, SetExpr, TableFactor, TableFunctionArgs, TableWithJoins,
-};
+use sqlparser::ast::{Select, SelectItem, SetExpr, TableFactor, TableFunctionArgs, TableWithJoins};
 
-use crate::ast::call::call;
+use crate::ast::call::{call, plain};
 use crate::ast::error::Error;
 use crate::ast::names::{self, column_by_alias, ours};
 
@@ -40,10 +38,7 @@ fn beside(factor: &mut TableFactor) -> Result<(), Error> {
         return Ok(());
     };
     let is_unnest = names::single(name).is_some_and(|name| name.value.eq_ignore_ascii_case("unnest"));
-    let arrays = args.iter().map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(array)) => Some(array.clone()),
-        _ => None,
-    });
+    let arrays = args.iter().map(|argument| plain(argument).cloned());
     let Some(arrays) = arrays.collect::<Option<Vec<_>>>().filter(|arrays| is_unnest && arrays.len() > 1) else {
         return Ok(());
     };

@@ -1,12 +1,12 @@
 //! The words of a hierarchy in the select around it: LEVEL, `PRIOR`, `CONNECT_BY_ROOT`, `SYS_CONNECT_BY_PATH`.
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderBy, Select, SelectItem,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, Ident, OrderBy, Select, SelectItem,
 };
 
 use super::below::Below;
 use super::{binary, is_word, of_parent, own, parent};
-use crate::ast::call::call;
+use crate::ast::call::{call, listed};
 use crate::ast::error::Error;
 use crate::ast::expression::as_text;
 use crate::ast::names::ours::{self, LEVEL};
@@ -44,7 +44,7 @@ impl Tree {
         let [
             FunctionArg::Unnamed(FunctionArgExpr::Expr(value)),
             FunctionArg::Unnamed(FunctionArgExpr::Expr(separator)),
-        ] = arguments(function)
+        ] = listed(function)
         else {
             return Err(Error::unsupported("SYS_CONNECT_BY_PATH without its two arguments"));
         };
@@ -118,12 +118,5 @@ fn keep_name(item: &mut SelectItem) {
     {
         let alias = names::quoted(&ident.value);
         *item = SelectItem::ExprWithAlias { expr: Expr::Identifier(ident.clone()), alias };
-    }
-}
-
-fn arguments(function: &Function) -> &[FunctionArg] {
-    match &function.args {
-        FunctionArguments::List(list) => &list.args,
-        FunctionArguments::None | FunctionArguments::Subquery(_) => &[],
     }
 }
