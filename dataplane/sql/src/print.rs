@@ -195,6 +195,13 @@ impl<'a> Printer<'a> {
         self.out.push_str(text);
     }
 
+    /// Puts what stands last in a part of the statement: with it the part is printed.
+    #[expect(clippy::unnecessary_wraps, reason = "printing a part can fail, its last word cannot")]
+    fn done(&mut self, text: &str) -> Result<(), Error> {
+        self.put(text);
+        Ok(())
+    }
+
     /// A construct of the warehouse: known, but the engine must never meet it.
     fn warehouse_only(&self, construct: &str) -> Result<(), Error> {
         if self.style == Style::Engine { Err(Error::unsupported(construct)) } else { Ok(()) }
@@ -269,8 +276,7 @@ impl<'a> Printer<'a> {
             _ => return Err(Error::unsupported("this form of literal")),
         }
         if self.style == Style::Redacted {
-            self.put("?");
-            return Ok(());
+            return self.done("?");
         }
         match value {
             Value::Number(digits, _) => self.put(digits),

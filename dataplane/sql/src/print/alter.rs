@@ -69,8 +69,7 @@ impl Printer<'_> {
             | AlterTableOperation::SuspendRecluster
             | AlterTableOperation::ResumeRecluster => {
                 self.warehouse_only("clustering of a table")?;
-                self.put("CLUSTER BY ?");
-                Ok(())
+                self.done("CLUSTER BY ?")
             }
             AlterTableOperation::AddConstraint { constraint, not_valid: _ } => self.constraint_added(constraint),
             other => Err(Error::unsupported(format!("ALTER TABLE {}", head(&other.to_string())))),
@@ -85,8 +84,7 @@ impl Printer<'_> {
             TableConstraint::Index(index) => {
                 self.put("ADD INDEX (");
                 self.list(&index.columns, |p, column| p.expr(&column.column.expr))?;
-                self.put(")");
-                Ok(())
+                self.done(")")
             }
             TableConstraint::Unique(_) | TableConstraint::ForeignKey(_) => {
                 self.put("ADD ");

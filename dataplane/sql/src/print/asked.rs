@@ -84,7 +84,6 @@ impl Printer<'_> {
         self.list(open, |p, expr| p.expr(expr))?;
         self.put(") THEN ");
         self.operand(known)?;
-        self.put(" END)");
-        Ok(())
+        self.done(" END)")
     }
 }

@@ -17,8 +17,7 @@ impl Printer<'_> {
             self.put(", ");
             self.constraint_of_table(constraint)?;
         }
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     pub(super) fn column(&mut self, column: &ColumnDef) -> Result<(), Error> {
@@ -36,26 +35,16 @@ impl Printer<'_> {
     fn column_option(&mut self, option: &ColumnOption) -> Result<(), Error> {
         match option {
             ColumnOption::Null | ColumnOption::Comment(_) => Ok(()),
-            ColumnOption::NotNull => {
-                self.put(" NOT NULL");
-                Ok(())
-            }
+            ColumnOption::NotNull => self.done(" NOT NULL"),
             ColumnOption::Default(expr) => {
                 self.put(" DEFAULT ");
                 self.operand(expr)
             }
-            ColumnOption::PrimaryKey(_) => {
-                self.put(" PRIMARY KEY");
-                Ok(())
-            }
-            ColumnOption::Unique(_) => {
-                self.put(" UNIQUE");
-                Ok(())
-            }
+            ColumnOption::PrimaryKey(_) => self.done(" PRIMARY KEY"),
+            ColumnOption::Unique(_) => self.done(" UNIQUE"),
             ColumnOption::Identity(_) => {
                 self.warehouse_only("AUTOINCREMENT")?;
-                self.put(" AUTOINCREMENT");
-                Ok(())
+                self.done(" AUTOINCREMENT")
             }
             ColumnOption::ForeignKey(key) => self.references(key),
             ColumnOption::Check(check) => {
@@ -111,10 +100,7 @@ impl Printer<'_> {
             TableConstraint::Check(check) => return self.check_constraint(check),
             TableConstraint::ForeignKey(key) => {
                 self.put("FOREIGN KEY (");
-                self.list(&key.columns, |p, column| {
-                    p.ident(column);
-                    Ok(())
-                })?;
+                self.idents(&key.columns);
                 self.put(")");
                 return self.references(key);
             }
@@ -122,8 +108,7 @@ impl Printer<'_> {
         };
         self.put(word);
         self.list(columns, |p, column| p.expr(&column.column.expr))?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     fn check_constraint(&mut self, check: &CheckConstraint) -> Result<(), Error> {
@@ -131,8 +116,7 @@ impl Printer<'_> {
         absent(!no_inherit && enforced.is_none(), "options of CHECK")?;
         self.put("CHECK (");
         self.expr(expr)?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     fn references(&mut self, key: &ForeignKeyConstraint) -> Result<(), Error> {
@@ -163,11 +147,7 @@ impl Printer<'_> {
             return Ok(());
         }
         self.put(" (");
-        self.list(referred_columns, |p, column| {
-            p.ident(column);
-            Ok(())
-        })?;
-        self.put(")");
-        Ok(())
+        self.idents(referred_columns);
+        self.done(")")
     }
 }

@@ -51,8 +51,7 @@ impl Printer<'_> {
                 absent(names.len() == 1, "DROP of several at once")?;
                 self.list(names, Self::name)?;
                 self.put(if *cascade { " CASCADE" } else { "" });
-                self.put(if *restrict { " RESTRICT" } else { "" });
-                Ok(())
+                self.done(if *restrict { " RESTRICT" } else { "" })
             }
             Statement::CreateSchema {
                 schema_name,
@@ -75,10 +74,7 @@ impl Printer<'_> {
                 self.put(if *if_not_exists { "CREATE SCHEMA IF NOT EXISTS " } else { "CREATE SCHEMA " });
                 self.name(name)
             }
-            other if self.style == Style::Redacted => {
-                self.put(&construct(other));
-                Ok(())
-            }
+            other if self.style == Style::Redacted => self.done(&construct(other)),
             other => Err(Error::unsupported(construct(other))),
         }
     }
@@ -93,8 +89,7 @@ impl Printer<'_> {
             other => return Err(Error::unsupported(format!("COMMENT ON {other}"))),
         });
         self.name(name)?;
-        self.put(" IS ?");
-        Ok(())
+        self.done(" IS ?")
     }
 
     fn create_view(&mut self, create: &CreateView) -> Result<(), Error> {
@@ -158,8 +153,7 @@ impl Printer<'_> {
                 Ok(())
             })
         })?;
-        self.put(") AS ?");
-        Ok(())
+        self.done(") AS ?")
     }
 
     fn sequence_option(&mut self, option: &SequenceOptions) -> Result<(), Error> {

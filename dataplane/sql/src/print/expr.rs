@@ -248,8 +248,7 @@ impl Printer<'_> {
             AccessExpr::Subscript(Subscript::Index { index }) => {
                 self.put("[");
                 self.expr(index)?;
-                self.put("]");
-                Ok(())
+                self.done("]")
             }
             AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride }) => {
                 absent(stride.is_none(), "the step of a slice")?;
@@ -257,8 +256,7 @@ impl Printer<'_> {
                 self.clause("", lower_bound.as_ref())?;
                 self.put(":");
                 self.clause("", upper_bound.as_ref())?;
-                self.put("]");
-                Ok(())
+                self.done("]")
             }
         }
     }
@@ -297,8 +295,7 @@ impl Printer<'_> {
                 self.value(&digits.value)?;
             }
         }
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     fn trim(
@@ -318,8 +315,7 @@ impl Printer<'_> {
         for character in characters.unwrap_or_default() {
             self.clause(", ", Some(character))?;
         }
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     fn case(&mut self, operand: Option<&Expr>, conditions: &[CaseWhen], otherwise: Option<&Expr>) -> Result<(), Error> {
@@ -330,8 +326,7 @@ impl Printer<'_> {
             self.clause(" THEN ", Some(result))?;
         }
         self.clause(" ELSE ", otherwise)?;
-        self.put(" END");
-        Ok(())
+        self.done(" END")
     }
 
     fn sets(&mut self, open: &str, sets: &[Vec<Expr>]) -> Result<(), Error> {
@@ -339,11 +334,9 @@ impl Printer<'_> {
         self.list(sets, |p, set| {
             p.put("(");
             p.list(set, Self::expr)?;
-            p.put(")");
-            Ok(())
+            p.done(")")
         })?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     /// A key of a struct: a name, never a literal to hide.

@@ -107,8 +107,7 @@ impl Printer<'_> {
             JoinConstraint::Using(names) => {
                 self.put(" USING (");
                 self.list(names, Self::name)?;
-                self.put(")");
-                Ok(())
+                self.done(")")
             }
             JoinConstraint::Natural | JoinConstraint::None => Ok(()),
         }
@@ -250,8 +249,7 @@ impl Printer<'_> {
         self.function_name(name)?;
         self.put("(");
         self.list(args, Self::argument)?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     fn sampled(

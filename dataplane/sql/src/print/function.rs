@@ -131,8 +131,7 @@ impl Printer<'_> {
             Some(NullTreatment::IgnoreNulls) => " IGNORE NULLS",
             Some(NullTreatment::RespectNulls) => " RESPECT NULLS",
         });
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     pub(super) fn argument(&mut self, argument: &FunctionArg) -> Result<(), Error> {
@@ -155,10 +154,7 @@ impl Printer<'_> {
     fn argument_value(&mut self, argument: &FunctionArgExpr) -> Result<(), Error> {
         match argument {
             FunctionArgExpr::Expr(expr) => self.expr(expr),
-            FunctionArgExpr::Wildcard => {
-                self.put("*");
-                Ok(())
-            }
+            FunctionArgExpr::Wildcard => self.done("*"),
             FunctionArgExpr::QualifiedWildcard(_) => Err(Error::unsupported("t.* as an argument")),
             FunctionArgExpr::WildcardWithOptions(WildcardAdditionalOptions { .. }) => {
                 Err(Error::unsupported("* with options as an argument"))
@@ -195,16 +191,12 @@ impl Printer<'_> {
                 self.bound(start_bound)?;
             }
         }
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     fn bound(&mut self, bound: &WindowFrameBound) -> Result<(), Error> {
         let (rows, word) = match bound {
-            WindowFrameBound::CurrentRow => {
-                self.put("CURRENT ROW");
-                return Ok(());
-            }
+            WindowFrameBound::CurrentRow => return self.done("CURRENT ROW"),
             WindowFrameBound::Preceding(rows) => (rows, " PRECEDING"),
             WindowFrameBound::Following(rows) => (rows, " FOLLOWING"),
         };
@@ -212,7 +204,6 @@ impl Printer<'_> {
             None => self.put("UNBOUNDED"),
             Some(rows) => self.operand(rows)?,
         }
-        self.put(word);
-        Ok(())
+        self.done(word)
     }
 }

@@ -68,10 +68,7 @@ impl Printer<'_> {
             | DataType::CharacterVarying(length)
             | DataType::CharVarying(length)
             | DataType::Nvarchar(length) => return self.varchar(length.as_ref()),
-            DataType::String(Some(length)) => {
-                self.put(&format!("VARCHAR({length})"));
-                return Ok(());
-            }
+            DataType::String(Some(length)) => return self.done(&format!("VARCHAR({length})")),
             DataType::Text | DataType::String(None) => "VARCHAR",
             DataType::Blob(None)
             | DataType::Bytea
@@ -102,8 +99,7 @@ impl Printer<'_> {
             DataType::Uuid => "UUID",
             other => return Err(Error::unsupported_type(other.to_string())),
         };
-        self.put(word);
-        Ok(())
+        self.done(word)
     }
 
     fn array(&mut self, elem: &ArrayElemTypeDef) -> Result<(), Error> {
@@ -118,8 +114,7 @@ impl Printer<'_> {
             }
             ArrayElemTypeDef::None => {
                 self.warehouse_only("ARRAY without a type")?;
-                self.put("ARRAY");
-                Ok(())
+                self.done("ARRAY")
             }
             ArrayElemTypeDef::AngleBracket(_) | ArrayElemTypeDef::Parenthesis(_) | ArrayElemTypeDef::Qualified(..) => {
                 Err(Error::unsupported_type("this form of ARRAY"))
@@ -138,8 +133,7 @@ impl Printer<'_> {
             p.put(" ");
             p.data_type(field_type)
         })?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     fn decimal(&mut self, info: ExactNumberInfo) {

@@ -59,7 +59,6 @@ impl Printer<'_> {
         quote::name_into(&mut self.out, key);
         self.put(" IS NULL THEN FALSE ELSE ");
         self.filters("", &scan.filters)?;
-        self.put(" END");
-        Ok(())
+        self.done(" END")
     }
 }

@@ -13,14 +13,12 @@ impl Printer<'_> {
         }
         self.put("(");
         self.expr(expr)?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     pub(super) fn postfix(&mut self, expr: &Expr, operator: &str) -> Result<(), Error> {
         self.operand(expr)?;
-        self.put(operator);
-        Ok(())
+        self.done(operator)
     }
 
     pub(super) fn infix(&mut self, left: &Expr, operator: &str, right: &Expr) -> Result<(), Error> {
@@ -53,8 +51,7 @@ impl Printer<'_> {
         }
         self.put("(");
         self.postfix(expr, " IS TRUE")?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     fn operator(op: &BinaryOperator) -> Result<&'static str, Error> {
@@ -126,8 +123,7 @@ impl Printer<'_> {
             other => {
                 self.put("(");
                 self.expr(other)?;
-                self.put(")");
-                Ok(())
+                self.done(")")
             }
         }
     }

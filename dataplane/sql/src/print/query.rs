@@ -60,8 +60,7 @@ impl Printer<'_> {
             self.put(" OF ");
             self.name(of)?;
         }
-        self.put(if nonblock.is_some() { " NOWAIT" } else { "" });
-        Ok(())
+        self.done(if nonblock.is_some() { " NOWAIT" } else { "" })
     }
 
     fn with(&mut self, with: &With) -> Result<(), Error> {
@@ -79,15 +78,13 @@ impl Printer<'_> {
             });
             p.bracketed_query(query)
         })?;
-        self.put(" ");
-        Ok(())
+        self.done(" ")
     }
 
     pub(super) fn bracketed_query(&mut self, query: &Query) -> Result<(), Error> {
         self.put("(");
         self.query(query)?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     pub(super) fn alias(&mut self, alias: Option<&TableAlias>) -> Result<(), Error> {
@@ -110,8 +107,7 @@ impl Printer<'_> {
             p.ident(name);
             Ok(())
         })?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     #[recursive::recursive]
@@ -152,8 +148,7 @@ impl Printer<'_> {
         {
             self.put("(");
             self.set_expr(arm)?;
-            self.put(")");
-            return Ok(());
+            return self.done(")");
         }
         self.set_expr(arm)
     }
@@ -165,8 +160,7 @@ impl Printer<'_> {
         self.list(rows, |p, row| {
             p.put("(");
             p.list(&row.content, Self::settable)?;
-            p.put(")");
-            Ok(())
+            p.done(")")
         })
     }
 
@@ -351,11 +345,6 @@ impl Printer<'_> {
         absent(!with_ties, "WITH TIES")?;
         absent(!percent, "FETCH PERCENT")?;
         self.put(" LIMIT ");
-        if let Some(quantity) = quantity {
-            self.expr(quantity)
-        } else {
-            self.put("1");
-            Ok(())
-        }
+        if let Some(quantity) = quantity { self.expr(quantity) } else { self.done("1") }
     }
 }

@@ -46,8 +46,7 @@ impl Printer<'_> {
         } else {
             self.filters(" WHERE ", &scan.filters)?;
         }
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     /// What the caller sees of a table.
@@ -182,15 +181,13 @@ impl Printer<'_> {
                     return Err(Error::unsupported("this column"));
                 };
                 let value = column.seen(&quote::name(&column.name));
-                self.put(&value);
-                Ok(())
+                self.done(&value)
             }
             marker::GeneratedExpr::Written(scan, column, place) => self.written(scan, column, place),
             marker::GeneratedExpr::Check(scan) => self.check(scan),
             marker::GeneratedExpr::Literal(number) => {
                 self.warehouse_only("a value nobody has bound")?;
-                self.put(&format!("{{{number}}}"));
-                Ok(())
+                self.done(&format!("{{{number}}}"))
             }
         }
     }
@@ -203,8 +200,7 @@ impl Printer<'_> {
         };
         let value = format!("CAST({}.{} AS {})", quote::name(NEW), quote::name(place), column.type_name);
         let collation = if column.is_text { " COLLATE \"binary\"" } else { "" };
-        self.put(&format!("({value}{collation})"));
-        Ok(())
+        self.done(&format!("({value}{collation})"))
     }
 
     /// The engine evaluates a CASE branch only for the rows that reach it.
@@ -216,8 +212,7 @@ impl Printer<'_> {
         self.filters("CASE WHEN ", filters)?;
         self.put(" THEN ");
         self.expr(value)?;
-        self.put(&format!(" ELSE CAST(system.main.\"error\"({}) AS {type_name}) END", quote::text(CHECK_FAILED)));
-        Ok(())
+        self.done(&format!(" ELSE CAST(system.main.\"error\"({}) AS {type_name}) END", quote::text(CHECK_FAILED)))
     }
 }
 

@@ -86,8 +86,7 @@ impl Printer<'_> {
     fn excluded(&mut self, names: &[ObjectName]) -> Result<(), Error> {
         self.put(" EXCLUDE (");
         self.list(names, Self::name)?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     fn renamed(&mut self, items: &[IdentWithAlias]) -> Result<(), Error> {
@@ -98,7 +97,6 @@ impl Printer<'_> {
             p.ident(alias);
             Ok(())
         })?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 }

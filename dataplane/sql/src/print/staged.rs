@@ -62,8 +62,7 @@ impl Printer<'_> {
         self.warehouse_only("a statement about the files of a stage")?;
         self.put(verb);
         self.staged_name(stage)?;
-        self.put(" ?");
-        Ok(())
+        self.done(" ?")
     }
 
     /// The name without what makes it one of its kind.

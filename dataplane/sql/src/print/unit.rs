@@ -16,8 +16,7 @@ impl Printer<'_> {
             (other, None) => {
                 self.put("(");
                 self.expr(other)?;
-                self.put(")");
-                Ok(())
+                self.done(")")
             }
             (Expr::Value(number), Some(field)) => {
                 match &number.value {

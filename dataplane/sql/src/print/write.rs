@@ -30,8 +30,7 @@ impl Printer<'_> {
     pub(super) fn settable(&mut self, expr: &Expr) -> Result<(), Error> {
         match expr {
             Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") => {
-                self.put("DEFAULT");
-                Ok(())
+                self.done("DEFAULT")
             }
             other => self.expr(other),
         }
@@ -143,13 +142,9 @@ impl Printer<'_> {
         self.put(" VALUES (");
         self.list(values, |p, value| match value {
             MultiTableInsertValue::Expr(expr) => p.expr(expr),
-            MultiTableInsertValue::Default => {
-                p.put("DEFAULT");
-                Ok(())
-            }
+            MultiTableInsertValue::Default => p.done("DEFAULT"),
         })?;
-        self.put(")");
-        Ok(())
+        self.done(")")
     }
 
     fn rows(&mut self, columns: &[ObjectName], source: Option<&Query>) -> Result<(), Error> {
@@ -167,8 +162,7 @@ impl Printer<'_> {
             self.put(" ");
             self.query(query)
         } else {
-            self.put(" DEFAULT VALUES");
-            Ok(())
+            self.done(" DEFAULT VALUES")
         }
     }
 
