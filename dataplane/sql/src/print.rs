@@ -195,6 +195,18 @@ impl<'a> Printer<'a> {
         self.out.push_str(text);
     }
 
+    /// Prints a part between two words.
+    fn enclosed(
+        &mut self,
+        open: &str,
+        close: &str,
+        print: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.put(open);
+        print(self)?;
+        self.done(close)
+    }
+
     /// Puts what stands last in a part of the statement: with it the part is printed.
     #[expect(clippy::unnecessary_wraps, reason = "printing a part can fail, its last word cannot")]
     fn done(&mut self, text: &str) -> Result<(), Error> {

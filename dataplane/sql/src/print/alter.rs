@@ -82,9 +82,7 @@ impl Printer<'_> {
         self.warehouse_only(construct)?;
         match constraint {
             TableConstraint::Index(index) => {
-                self.put("ADD INDEX (");
-                self.list(&index.columns, |p, column| p.expr(&column.column.expr))?;
-                self.done(")")
+                self.enclosed("ADD INDEX (", ")", |p| p.list(&index.columns, |p, column| p.expr(&column.column.expr)))
             }
             TableConstraint::Unique(_) | TableConstraint::ForeignKey(_) => {
                 self.put("ADD ");

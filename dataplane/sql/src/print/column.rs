@@ -106,17 +106,13 @@ impl Printer<'_> {
             }
             _ => return Err(Error::unsupported("this kind of table constraint")),
         };
-        self.put(word);
-        self.list(columns, |p, column| p.expr(&column.column.expr))?;
-        self.done(")")
+        self.enclosed(word, ")", |p| p.list(columns, |p, column| p.expr(&column.column.expr)))
     }
 
     fn check_constraint(&mut self, check: &CheckConstraint) -> Result<(), Error> {
         let CheckConstraint { name: _, expr, no_inherit, enforced } = check;
         absent(!no_inherit && enforced.is_none(), "options of CHECK")?;
-        self.put("CHECK (");
-        self.expr(expr)?;
-        self.done(")")
+        self.enclosed("CHECK (", ")", |p| p.expr(expr))
     }
 
     fn references(&mut self, key: &ForeignKeyConstraint) -> Result<(), Error> {

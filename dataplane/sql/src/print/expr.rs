@@ -121,9 +121,7 @@ impl Printer<'_> {
                     None if self.cast_member(expr, data_type)? => {}
                     None => self.expr(expr)?,
                 }
-                self.put(" AS ");
-                self.data_type(data_type)?;
-                self.put(")");
+                self.enclosed(" AS ", ")", |p| p.data_type(data_type))?;
             }
             Expr::AtTimeZone { timestamp, time_zone } => self.infix(timestamp, " AT TIME ZONE ", time_zone)?,
             Expr::Extract { field, syntax, expr } => {
@@ -137,9 +135,7 @@ impl Printer<'_> {
             Expr::Ceil { expr, field } => self.rounded("CEIL(", expr, field)?,
             Expr::Floor { expr, field } => self.rounded("FLOOR(", expr, field)?,
             Expr::Position { expr, r#in } => {
-                self.put("POSITION(");
-                self.infix(expr, " IN ", r#in)?;
-                self.put(")");
+                self.enclosed("POSITION(", ")", |p| p.infix(expr, " IN ", r#in))?;
             }
             Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
                 self.put("SUBSTRING(");
@@ -160,9 +156,7 @@ impl Printer<'_> {
             }
             Expr::Overlay { .. } => return Err(Error::unsupported("OVERLAY")),
             Expr::Nested(inner) => {
-                self.put("(");
-                self.expr(inner)?;
-                self.put(")");
+                self.enclosed("(", ")", |p| p.expr(inner))?;
             }
             Expr::Value(value) => self.value(&value.value)?,
             Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax }) => {
@@ -186,9 +180,7 @@ impl Printer<'_> {
             Expr::Cube(sets) => self.sets("CUBE (", sets)?,
             Expr::Rollup(sets) => self.sets("ROLLUP (", sets)?,
             Expr::Tuple(items) => {
-                self.put("(");
-                self.list(items, Self::expr)?;
-                self.put(")");
+                self.enclosed("(", ")", |p| p.list(items, Self::expr))?;
             }
             Expr::Dictionary(fields) => {
                 // the engine has no struct without members
@@ -202,14 +194,12 @@ impl Printer<'_> {
                 self.put("}");
             }
             Expr::Map(Map { entries }) => {
-                self.put("MAP {");
-                self.list(entries, |p, MapEntry { key, value }| p.infix(key, ": ", value))?;
-                self.put("}");
+                self.enclosed("MAP {", "}", |p| {
+                    p.list(entries, |p, MapEntry { key, value }| p.infix(key, ": ", value))
+                })?;
             }
             Expr::Array(Array { elem, named: _ }) => {
-                self.put("[");
-                self.list(elem, Self::expr)?;
-                self.put("]");
+                self.enclosed("[", "]", |p| p.list(elem, Self::expr))?;
             }
             Expr::Interval(interval) => self.interval(interval)?,
             Expr::Lambda(lambda) => self.lambda(lambda)?,
@@ -245,11 +235,7 @@ impl Printer<'_> {
                 Ok(())
             }
             AccessExpr::Dot(_) => Err(Error::unsupported("a method call")),
-            AccessExpr::Subscript(Subscript::Index { index }) => {
-                self.put("[");
-                self.expr(index)?;
-                self.done("]")
-            }
+            AccessExpr::Subscript(Subscript::Index { index }) => self.enclosed("[", "]", |p| p.expr(index)),
             AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride }) => {
                 absent(stride.is_none(), "the step of a slice")?;
                 self.put("[");
@@ -272,9 +258,7 @@ impl Printer<'_> {
                     crate::ast::quote::name_into(&mut self.out, key);
                 }
                 JsonPathElem::Bracket { key } | JsonPathElem::ColonBracket { key } => {
-                    self.put(if i == 0 { ":[" } else { "[" });
-                    self.expr(key)?;
-                    self.put("]");
+                    self.enclosed(if i == 0 { ":[" } else { "[" }, "]", |p| p.expr(key))?;
                 }
             }
         }
@@ -331,11 +315,7 @@ impl Printer<'_> {
 
     fn sets(&mut self, open: &str, sets: &[Vec<Expr>]) -> Result<(), Error> {
         self.put(open);
-        self.list(sets, |p, set| {
-            p.put("(");
-            p.list(set, Self::expr)?;
-            p.done(")")
-        })?;
+        self.list(sets, |p, set| p.enclosed("(", ")", |p| p.list(set, Self::expr)))?;
         self.done(")")
     }
 

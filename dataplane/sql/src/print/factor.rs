@@ -104,11 +104,7 @@ impl Printer<'_> {
     fn constraint(&mut self, constraint: &JoinConstraint) -> Result<(), Error> {
         match constraint {
             JoinConstraint::On(expr) => self.clause(" ON ", Some(expr)),
-            JoinConstraint::Using(names) => {
-                self.put(" USING (");
-                self.list(names, Self::name)?;
-                self.done(")")
-            }
+            JoinConstraint::Using(names) => self.enclosed(" USING (", ")", |p| p.list(names, Self::name)),
             JoinConstraint::Natural | JoinConstraint::None => Ok(()),
         }
     }
@@ -154,9 +150,7 @@ impl Printer<'_> {
             }
             TableFactor::TableFunction { expr, alias } => {
                 self.warehouse_only("TABLE(…)")?;
-                self.put("TABLE(");
-                self.expr(expr)?;
-                self.put(")");
+                self.enclosed("TABLE(", ")", |p| p.expr(expr))?;
                 self.alias(alias.as_ref())
             }
             TableFactor::Function { lateral, name, args, with_ordinality, alias } => {
@@ -169,18 +163,14 @@ impl Printer<'_> {
             }
             TableFactor::UNNEST { alias, array_exprs, with_offset, with_offset_alias, with_ordinality } => {
                 absent(!with_offset && with_offset_alias.is_none(), "WITH OFFSET")?;
-                self.put("UNNEST(");
-                self.list(array_exprs, Self::expr)?;
-                self.put(")");
+                self.enclosed("UNNEST(", ")", |p| p.list(array_exprs, Self::expr))?;
                 if *with_ordinality {
                     self.put(" WITH ORDINALITY");
                 }
                 self.alias(alias.as_ref())
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
-                self.put("(");
-                self.table_with_joins(table_with_joins)?;
-                self.put(")");
+                self.enclosed("(", ")", |p| p.table_with_joins(table_with_joins))?;
                 self.alias(alias.as_ref())
             }
             TableFactor::Pivot { table, aggregate_functions, value_column, value_source, default_on_null, alias } => {
@@ -221,9 +211,7 @@ impl Printer<'_> {
                 self.expr(value)?;
                 self.put(" FOR ");
                 self.ident(name);
-                self.put(" IN (");
-                self.list(columns, Self::expr_with_alias)?;
-                self.put("))");
+                self.enclosed(" IN (", "))", |p| p.list(columns, Self::expr_with_alias))?;
                 self.alias(alias.as_ref())
             }
             TableFactor::MatchRecognize { .. } => Err(Error::unsupported("MATCH_RECOGNIZE")),
@@ -247,9 +235,7 @@ impl Printer<'_> {
 
     fn table_function(&mut self, name: &sqlparser::ast::ObjectName, args: &[FunctionArg]) -> Result<(), Error> {
         self.function_name(name)?;
-        self.put("(");
-        self.list(args, Self::argument)?;
-        self.done(")")
+        self.enclosed("(", ")", |p| p.list(args, Self::argument))
     }
 
     fn sampled(

@@ -46,21 +46,15 @@ impl Printer<'_> {
         match args {
             FunctionArguments::None => {}
             FunctionArguments::Subquery(query) => {
-                self.put("(");
-                self.bracketed_query(query)?;
-                self.put(")");
+                self.enclosed("(", ")", |p| p.bracketed_query(query))?;
             }
             FunctionArguments::List(list) => self.arguments(list, *null_treatment)?,
         }
         if !within_group.is_empty() {
-            self.put(" WITHIN GROUP (ORDER BY ");
-            self.order_by_exprs(within_group)?;
-            self.put(")");
+            self.enclosed(" WITHIN GROUP (ORDER BY ", ")", |p| p.order_by_exprs(within_group))?;
         }
         if let Some(filter) = filter {
-            self.put(" FILTER (WHERE ");
-            self.expr(filter)?;
-            self.put(")");
+            self.enclosed(" FILTER (WHERE ", ")", |p| p.expr(filter))?;
         }
         match over {
             None => Ok(()),

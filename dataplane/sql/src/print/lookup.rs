@@ -57,8 +57,6 @@ impl Printer<'_> {
         quote::name_into(&mut self.out, &scan.table.name);
         self.put(".");
         quote::name_into(&mut self.out, key);
-        self.put(" IS NULL THEN FALSE ELSE ");
-        self.filters("", &scan.filters)?;
-        self.done(" END")
+        self.enclosed(" IS NULL THEN FALSE ELSE ", " END", |p| p.filters("", &scan.filters))
     }
 }

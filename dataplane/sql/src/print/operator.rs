@@ -11,9 +11,7 @@ impl Printer<'_> {
         if is_closed(expr) {
             return self.expr(expr);
         }
-        self.put("(");
-        self.expr(expr)?;
-        self.done(")")
+        self.enclosed("(", ")", |p| p.expr(expr))
     }
 
     pub(super) fn postfix(&mut self, expr: &Expr, operator: &str) -> Result<(), Error> {
@@ -49,9 +47,7 @@ impl Printer<'_> {
         if *op != BinaryOperator::Or || self.style != Style::Engine || !takes_null(expr) {
             return self.operand(expr);
         }
-        self.put("(");
-        self.postfix(expr, " IS TRUE")?;
-        self.done(")")
+        self.enclosed("(", ")", |p| p.postfix(expr, " IS TRUE"))
     }
 
     fn operator(op: &BinaryOperator) -> Result<&'static str, Error> {
@@ -120,11 +116,7 @@ impl Printer<'_> {
         self.put(word);
         match right {
             Expr::Subquery(query) => self.bracketed_query(query),
-            other => {
-                self.put("(");
-                self.expr(other)?;
-                self.done(")")
-            }
+            other => self.enclosed("(", ")", |p| p.expr(other)),
         }
     }
 }

@@ -82,9 +82,7 @@ impl Printer<'_> {
     }
 
     pub(super) fn bracketed_query(&mut self, query: &Query) -> Result<(), Error> {
-        self.put("(");
-        self.query(query)?;
-        self.done(")")
+        self.enclosed("(", ")", |p| p.query(query))
     }
 
     pub(super) fn alias(&mut self, alias: Option<&TableAlias>) -> Result<(), Error> {
@@ -157,11 +155,7 @@ impl Printer<'_> {
         let Values { explicit_row, value_keyword: _, rows } = values;
         absent(!explicit_row, "ROW in VALUES")?;
         self.put("VALUES ");
-        self.list(rows, |p, row| {
-            p.put("(");
-            p.list(&row.content, Self::settable)?;
-            p.done(")")
-        })
+        self.list(rows, |p, row| p.enclosed("(", ")", |p| p.list(&row.content, Self::settable)))
     }
 
     fn select(&mut self, select: &Select) -> Result<(), Error> {
@@ -235,9 +229,7 @@ impl Printer<'_> {
             Some(Distinct::All) => self.put("ALL "),
             Some(Distinct::Distinct) => self.put("DISTINCT "),
             Some(Distinct::On(exprs)) => {
-                self.put("DISTINCT ON (");
-                self.list(exprs, Self::expr)?;
-                self.put(") ");
+                self.enclosed("DISTINCT ON (", ") ", |p| p.list(exprs, Self::expr))?;
             }
         }
         Ok(())

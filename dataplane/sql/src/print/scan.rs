@@ -150,9 +150,7 @@ impl Printer<'_> {
     pub(super) fn filters(&mut self, keyword: &str, filters: &[Expr]) -> Result<(), Error> {
         for (i, filter) in filters.iter().enumerate() {
             self.put(if i == 0 { keyword } else { " AND " });
-            self.put("(");
-            self.expr(filter)?;
-            self.put(")");
+            self.enclosed("(", ")", |p| p.expr(filter))?;
         }
         Ok(())
     }

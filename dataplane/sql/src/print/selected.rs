@@ -84,9 +84,7 @@ impl Printer<'_> {
     }
 
     fn excluded(&mut self, names: &[ObjectName]) -> Result<(), Error> {
-        self.put(" EXCLUDE (");
-        self.list(names, Self::name)?;
-        self.done(")")
+        self.enclosed(" EXCLUDE (", ")", |p| p.list(names, Self::name))
     }
 
     fn renamed(&mut self, items: &[IdentWithAlias]) -> Result<(), Error> {

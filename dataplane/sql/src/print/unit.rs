@@ -13,11 +13,7 @@ impl Printer<'_> {
         self.put("INTERVAL ");
         match (value.as_ref(), leading_field) {
             (Expr::Value(text), None) => self.value(&text.value),
-            (other, None) => {
-                self.put("(");
-                self.expr(other)?;
-                self.done(")")
-            }
+            (other, None) => self.enclosed("(", ")", |p| p.expr(other)),
             (Expr::Value(number), Some(field)) => {
                 match &number.value {
                     Value::SingleQuotedString(text) => self.text(text),
@@ -27,9 +23,7 @@ impl Printer<'_> {
                 self.field(field)
             }
             (other, Some(field)) => {
-                self.put("(");
-                self.expr(other)?;
-                self.put(") ");
+                self.enclosed("(", ") ", |p| p.expr(other))?;
                 self.field(field)
             }
         }

@@ -288,9 +288,7 @@ impl Printer<'_> {
         self.factor(table)?;
         self.put(" USING ");
         self.factor(source)?;
-        self.put(" ON (");
-        self.expr(on)?;
-        self.put(")");
+        self.enclosed(" ON (", ")", |p| p.expr(on))?;
         for clause in clauses {
             self.merge_clause(clause)?;
         }
@@ -330,9 +328,7 @@ impl Printer<'_> {
                 };
                 self.put("INSERT ");
                 if !columns.is_empty() {
-                    self.put("(");
-                    self.list(columns, Self::name)?;
-                    self.put(") ");
+                    self.enclosed("(", ") ", |p| p.list(columns, Self::name))?;
                 }
                 self.values(values)?;
             }
