@@ -33,7 +33,7 @@ impl Databases {
                 let connection = database.connect()?;
                 // In one transaction: the file has all of it or nothing, and is written once.
                 connection.execute("begin transaction")?;
-                for sql in Native::PRELUDE {
+                for sql in Native::prelude() {
                     connection.execute(sql)?;
                 }
                 connection.execute("commit")?;
