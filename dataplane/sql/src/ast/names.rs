@@ -3,7 +3,7 @@
 pub(crate) mod ours;
 
 use sqlparser::ast::{
-    AlterTable, AlterTableOperation, Ident, ObjectName, ObjectNamePart, RenameTableNameKind, TableAlias,
+    AlterTable, AlterTableOperation, Expr, Ident, ObjectName, ObjectNamePart, RenameTableNameKind, TableAlias,
     TableAliasColumnDef, TableFactor,
 };
 
@@ -160,6 +160,15 @@ pub(crate) fn quoted(name: &str) -> Ident {
 pub(crate) fn column_by_alias(alias: &mut TableAlias) {
     if alias.columns.is_empty() {
         alias.columns.push(TableAliasColumnDef { name: alias.name.clone(), data_type: None });
+    }
+}
+
+/// The name of a column, without the path before it.
+pub(crate) fn column(expr: &Expr) -> Option<&Ident> {
+    match expr {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(path) => path.last(),
+        _ => None,
     }
 }
 

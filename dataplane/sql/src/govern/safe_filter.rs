@@ -16,7 +16,7 @@ use self::constants::plain;
 use super::leaks::leakproof::throws;
 use crate::ast::error::Error;
 use crate::ast::expression::cast;
-use crate::ast::{any_expression, try_change_expressions};
+use crate::ast::{any_expression, names, try_change_expressions};
 use crate::bind::types::{self, ColumnTypes};
 use crate::catalog::table::Table;
 use crate::functions::types::Type;
@@ -113,12 +113,7 @@ impl Tried<'_> {
     }
 
     fn counts_nanoseconds(&self, expr: &Expr) -> bool {
-        let name = match expr {
-            Expr::Identifier(name) => Some(name),
-            Expr::CompoundIdentifier(path) => path.last(),
-            _ => None,
-        };
-        let column = name.and_then(|name| self.table.column(&name.value));
+        let column = names::column(expr).and_then(|name| self.table.column(&name.value));
         column.is_some_and(|column| Type::counts_nanoseconds(&column.type_name))
     }
 

@@ -7,6 +7,7 @@ use sqlparser::ast::{
 
 use super::Scopes;
 use super::columns::BoundColumn;
+use crate::ast::names;
 
 impl Scopes<'_> {
     /// Their places in the answer of a statement that was walked; none of one whose columns are not all known.
@@ -48,12 +49,7 @@ fn named(table: &TableWithJoins) -> Option<&ObjectName> {
 /// Of each column that an item of RETURNING answers, whether it is such a column of the table that is written.
 fn returned(item: &SelectItem, written: &[BoundColumn]) -> Vec<bool> {
     let is_jsonb = |expr: &Expr| {
-        let name = match expr {
-            Expr::Identifier(name) => Some(name),
-            Expr::CompoundIdentifier(path) => path.last(),
-            _ => None,
-        };
-        name.is_some_and(|name| {
+        names::column(expr).is_some_and(|name| {
             written.iter().any(|column| column.is_jsonb && column.name.eq_ignore_ascii_case(&name.value))
         })
     };

@@ -11,6 +11,7 @@ use sqlparser::ast::{
 use super::relations::{self, Sort, relations};
 use super::{CATALOG, lower};
 use crate::ast::call::arguments;
+use crate::ast::names::column;
 
 const TABLE_ID: &str = "tableoid";
 /// Columns of every table that tell which transactions made a row and ended it, with their values for one that stays.
@@ -23,7 +24,7 @@ static COLUMNS: LazyLock<HashMap<&str, Sort>> = LazyLock::new(|| {
 });
 
 pub(super) fn sort(expr: &Expr) -> Option<Sort> {
-    last(expr).and_then(|name| COLUMNS.get(name.value.to_ascii_lowercase().as_str()).copied())
+    column(expr).and_then(|name| COLUMNS.get(name.value.to_ascii_lowercase().as_str()).copied())
 }
 
 /// Is it a column that holds the id of a function?
@@ -38,7 +39,7 @@ pub(super) fn is_vector(expr: &Expr) -> bool {
     match expr {
         // an array that is made of a vector counts on as it did
         Expr::Nested(inner) | Expr::Cast { expr: inner, data_type: DataType::Array(_), .. } => is_vector(inner),
-        _ => last(expr).is_some_and(|name| VECTORS.iter().any(|vector| name.value.eq_ignore_ascii_case(vector))),
+        _ => column(expr).is_some_and(|name| VECTORS.iter().any(|vector| name.value.eq_ignore_ascii_case(vector))),
     }
 }
 
@@ -57,14 +58,6 @@ pub(super) fn item(expr: &Expr) -> Option<&'static str> {
         Sort::Text | Sort::Name => "varchar",
         Sort::Float | Sort::Bool | Sort::Time | Sort::Ints | Sort::Texts => return None,
     })
-}
-
-fn last(expr: &Expr) -> Option<&Ident> {
-    match expr {
-        Expr::Identifier(name) => Some(name),
-        Expr::CompoundIdentifier(path) => path.last(),
-        _ => None,
-    }
 }
 
 /// The relations of one SELECT: by the name there, the id of the table if PostgreSQL has one.
@@ -134,7 +127,7 @@ fn is_hidden(name: &Ident) -> bool {
 pub(super) fn keep_names(select: &mut Select) {
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) = item
-            && let Some(name) = last(expr).filter(|name| is_hidden(name) || is_proc(expr) || is_vector(expr))
+            && let Some(name) = column(expr).filter(|name| is_hidden(name) || is_proc(expr) || is_vector(expr))
         {
             let alias = Ident::with_quote('"', name.value.to_ascii_lowercase());
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };

@@ -121,11 +121,7 @@ fn with_query(name: &ObjectName) -> Option<String> {
 
 /// The name of a column.
 fn column(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Identifier(name) => Some(name.value.to_ascii_lowercase()),
-        Expr::CompoundIdentifier(path) => path.last().map(|name| name.value.to_ascii_lowercase()),
-        _ => None,
-    }
+    names::column(expr).map(|name| name.value.to_ascii_lowercase())
 }
 
 impl Visitor for PartitionedWindows {

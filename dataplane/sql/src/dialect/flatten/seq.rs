@@ -26,14 +26,7 @@ pub(super) fn of(input: &Expr) -> Expr {
 
 /// Whether the statement names a column SEQ anywhere.
 pub(in crate::dialect) fn sees_seq(statement: &Statement) -> bool {
-    any_expression(statement, |expr| {
-        let last = match expr {
-            Expr::Identifier(ident) => Some(ident),
-            Expr::CompoundIdentifier(path) => path.last(),
-            _ => None,
-        };
-        last.is_some_and(|ident| ident.value.eq_ignore_ascii_case("seq"))
-    })
+    any_expression(statement, |expr| names::column(expr).is_some_and(|ident| ident.value.eq_ignore_ascii_case("seq")))
 }
 
 /// Numbers the rows of what stands to the left of a FLATTEN, if the select can see it.
