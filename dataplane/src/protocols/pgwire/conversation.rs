@@ -236,7 +236,7 @@ impl Conversation {
         let strings = self.settings.strings();
         let pieces: Vec<_> = lex::split(&text).into_iter().map(|piece| (command::read(&piece.tokens), piece)).collect();
         if pieces.is_empty() {
-            reply::empty_query(&mut self.wire.out);
+            reply::bare(&mut self.wire.out, reply::EMPTY_QUERY);
         }
         let runs = |command: &Option<PgCommand>| matches!(command, None | Some(PgCommand::Execute { .. }));
         let together = pieces.iter().filter(|(command, _)| runs(command)).count() > 1;

@@ -56,7 +56,7 @@ impl Conversation {
                     DescribeTarget::Statement(name) => drop(self.statements.remove(&name)),
                     DescribeTarget::Portal(name) => drop(self.portals.remove(&name)),
                 }
-                reply::close_complete(&mut self.wire.out);
+                reply::bare(&mut self.wire.out, reply::CLOSE_COMPLETE);
                 Ok(())
             }
             // The others are served where they are read.
@@ -68,7 +68,7 @@ impl Conversation {
         let prepared = PreparedStatement::new(&self.settings.standard(sql)?, types)?;
         self.may_go_on(prepared.command())?;
         self.keep_prepared(name, prepared)?;
-        reply::parse_complete(&mut self.wire.out);
+        reply::bare(&mut self.wire.out, reply::PARSE_COMPLETE);
         Ok(())
     }
 
@@ -176,7 +176,7 @@ impl Conversation {
             state: PortalState::Ready,
         };
         self.portals.insert(bind.portal, portal);
-        reply::bind_complete(&mut self.wire.out);
+        reply::bare(&mut self.wire.out, reply::BIND_COMPLETE);
         Ok(())
     }
 
@@ -234,7 +234,7 @@ impl Conversation {
 
     fn describe(&mut self, fields: &[Field]) {
         if fields.is_empty() {
-            reply::no_data(&mut self.wire.out);
+            reply::bare(&mut self.wire.out, reply::NO_DATA);
         } else {
             reply::row_description(&mut self.wire.out, fields);
         }
@@ -278,7 +278,7 @@ impl Conversation {
             self.may_go_on(prepared.command())?;
             match &prepared.what {
                 PreparedKind::Empty => {
-                    reply::empty_query(&mut self.wire.out);
+                    reply::bare(&mut self.wire.out, reply::EMPTY_QUERY);
                     return Ok(());
                 }
                 PreparedKind::Command(PgCommand::Fetch { name, count, moves }) => {
@@ -310,7 +310,7 @@ impl Conversation {
         let most = (rows_max > 0).then(|| u64::from(rows_max));
         let (rows, more) = delivery.send(most, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
         if more {
-            reply::portal_suspended(&mut self.wire.out);
+            reply::bare(&mut self.wire.out, reply::PORTAL_SUSPENDED);
         } else {
             reply::command_complete(&mut self.wire.out, &delivery.tag(rows));
         }

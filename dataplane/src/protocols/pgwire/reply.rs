@@ -108,28 +108,16 @@ pub fn parameter_description(out: &mut BytesMut, oids: &[u32]) {
     });
 }
 
-pub fn no_data(out: &mut BytesMut) {
-    message(out, b'n', |_| {});
-}
+/// Replies that are their type alone.
+pub const NO_DATA: u8 = b'n';
+pub const PARSE_COMPLETE: u8 = b'1';
+pub const BIND_COMPLETE: u8 = b'2';
+pub const CLOSE_COMPLETE: u8 = b'3';
+pub const PORTAL_SUSPENDED: u8 = b's';
+pub const EMPTY_QUERY: u8 = b'I';
 
-pub fn parse_complete(out: &mut BytesMut) {
-    message(out, b'1', |_| {});
-}
-
-pub fn bind_complete(out: &mut BytesMut) {
-    message(out, b'2', |_| {});
-}
-
-pub fn close_complete(out: &mut BytesMut) {
-    message(out, b'3', |_| {});
-}
-
-pub fn portal_suspended(out: &mut BytesMut) {
-    message(out, b's', |_| {});
-}
-
-pub fn empty_query(out: &mut BytesMut) {
-    message(out, b'I', |_| {});
+pub fn bare(out: &mut BytesMut, kind: u8) {
+    message(out, kind, |_| {});
 }
 
 pub fn command_complete(out: &mut BytesMut, tag: &str) {
