@@ -9,6 +9,7 @@ pub mod error;
 pub(crate) mod expression;
 pub mod names;
 pub(crate) mod outside;
+pub(crate) mod partial;
 pub mod quote;
 pub(crate) mod scope;
 pub(crate) mod sequence;

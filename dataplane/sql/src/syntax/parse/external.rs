@@ -3,10 +3,8 @@
 //! One that is made becomes a view: a query of its columns over the stage, so that names, types and expressions are
 //! admitted as those of any query. What is said of its files is kept beside the tree.
 
-use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    AlterTable, CreateView, DescribeAlias, Ident, ObjectName, ObjectType, SelectItem, SetExpr, ShowObjects, Statement,
-    TableFactor,
+    CreateView, DescribeAlias, Ident, ObjectName, ObjectType, SelectItem, SetExpr, Statement, TableFactor,
 };
 use sqlparser::dialect::SnowflakeDialect;
 use sqlparser::keywords::Keyword;
@@ -18,7 +16,7 @@ use super::staged_files::{is_word, location};
 use super::{end, made, options, own, parser, refused, tree};
 use crate::ast::error::Error;
 use crate::ast::expression::cast;
-use crate::ast::names;
+use crate::ast::{names, partial};
 use crate::catalog::definition::DefinitionKind;
 use crate::catalog::external_table::{ExternalColumn, ExternalDefinition, RECORD_COLUMN, record};
 use crate::catalog::file_format::{flagged, word};
@@ -84,9 +82,7 @@ fn external(tree: Statement, command: ExternalCommand) -> StagedStatement {
 fn shown(rest: &[TokenWithSpan]) -> Result<StagedStatement, Error> {
     let tokens = [made("SHOW"), made("OBJECTS")].into_iter().chain(rest.iter().cloned()).collect();
     match tree(tokens)? {
-        Statement::ShowObjects(ShowObjects { terse, show_options }) => {
-            Ok(external(Statement::ShowObjects(ShowObjects { terse, show_options }), ExternalCommand::Show))
-        }
+        shown @ Statement::ShowObjects(_) => Ok(external(shown, ExternalCommand::Show)),
         _ => Err(Error::unsupported("this form of SHOW")),
     }
 }
@@ -112,17 +108,7 @@ fn dropped(rest: Vec<TokenWithSpan>) -> Result<StagedStatement, Error> {
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     let name = parser.parse_object_name(false).map_err(refused)?;
     end(&parser).map_err(refused)?;
-    let tree = Statement::Drop {
-        object_type: ObjectType::View,
-        if_exists,
-        names: vec![name],
-        cascade: false,
-        restrict: false,
-        purge: false,
-        temporary: false,
-        table: None,
-    };
-    Ok(external(tree, ExternalCommand::Drop))
+    Ok(external(partial::dropped(ObjectType::View, if_exists, name), ExternalCommand::Drop))
 }
 
 /// `ALTER EXTERNAL TABLE t REFRESH ['path']`: nothing of the table itself is changed.
@@ -142,17 +128,7 @@ fn refreshed(rest: Vec<TokenWithSpan>) -> Result<StagedStatement, Error> {
     }
     end(&parser).map_err(refused)?;
     leads_down(&path).map_err(|error| error.at(next.span.start))?;
-    let tree = Statement::AlterTable(AlterTable {
-        name,
-        if_exists,
-        only: false,
-        operations: Vec::new(),
-        location: None,
-        on_cluster: None,
-        table_type: None,
-        end_token: AttachedToken::empty(),
-    });
-    Ok(external(tree, ExternalCommand::Refresh { path }))
+    Ok(external(partial::altered(name, if_exists, Vec::new()), ExternalCommand::Refresh { path }))
 }
 
 fn created(tokens: &[TokenWithSpan], or_replace: bool) -> Result<StagedStatement, Error> {

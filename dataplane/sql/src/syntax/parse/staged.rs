@@ -3,12 +3,11 @@
 //! `@s` and `file format f` are the names that trees and policies have for them: no name that is written without
 //! quotes begins so. What an option of a file format is, is checked here; the rest where names are bound.
 
-use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::helpers::key_value_options::{KeyValueOptions, KeyValueOptionsDelimiter};
 use sqlparser::ast::helpers::stmt_data_loading::StageParamsObject;
 use sqlparser::ast::{
-    AlterTable, AlterTableOperation, DescribeAlias, Expr, Ident, ObjectName, ObjectNamePart, ObjectType,
-    RenameTableNameKind, ShowObjects, SqlOption, Statement, Value,
+    AlterTableOperation, DescribeAlias, Expr, Ident, ObjectName, ObjectNamePart, ObjectType, RenameTableNameKind,
+    SqlOption, Statement, Value,
 };
 use sqlparser::dialect::SnowflakeDialect;
 use sqlparser::keywords::Keyword;
@@ -17,7 +16,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::{end, is, made, options, parser, refused};
 use crate::ast::error::{Error, ErrorKind};
-use crate::ast::names;
+use crate::ast::{names, partial};
 use crate::catalog::definition::DefinitionKind;
 use crate::catalog::file_format::{FormatOptions, word};
 use crate::catalog::own_stage;
@@ -77,16 +76,7 @@ impl StagedHead {
             Keyword::SHOW => return self.show(parser),
             Keyword::DROP => {
                 let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-                Statement::Drop {
-                    object_type: ObjectType::Stage,
-                    if_exists,
-                    names: vec![self.name(parser)?],
-                    cascade: false,
-                    restrict: false,
-                    purge: false,
-                    temporary: false,
-                    table: None,
-                }
+                partial::dropped(ObjectType::Stage, if_exists, self.name(parser)?)
             }
             _ => Statement::ExplainTable {
                 describe_alias: DescribeAlias::Describe,
@@ -179,16 +169,7 @@ impl StagedHead {
             let set = SqlOption::KeyValue { key: Ident::new("options"), value };
             AlterTableOperation::SetTblProperties { table_properties: vec![set] }
         };
-        Ok(Statement::AlterTable(AlterTable {
-            name,
-            if_exists,
-            only: false,
-            operations: vec![operation],
-            location: None,
-            on_cluster: None,
-            table_type: None,
-            end_token: AttachedToken::empty(),
-        }))
+        Ok(partial::altered(name, if_exists, vec![operation]))
     }
 
     /// LIKE, IN and the rest are those of any SHOW.
@@ -202,10 +183,9 @@ impl StagedHead {
             tokens.push(next);
         }
         match super::tree(tokens)? {
-            Statement::ShowObjects(ShowObjects { terse, show_options }) => Ok(StagedStatement {
-                tree: Statement::ShowObjects(ShowObjects { terse, show_options }),
-                kind: StatementKind::Staged { on: self.on, done: Operation::Select },
-            }),
+            tree @ Statement::ShowObjects(_) => {
+                Ok(StagedStatement { tree, kind: StatementKind::Staged { on: self.on, done: Operation::Select } })
+            }
             _ => Err(Error::unsupported("this form of SHOW")),
         }
     }

@@ -1,11 +1,11 @@
 //! `CREATE INDEX`: the change of a table that it is. None is made (`dialect::references`).
 
-use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    AlterTable, AlterTableOperation, CreateIndex, Expr, IndexColumn, IndexConstraint, Statement, TableConstraint,
+    AlterTableOperation, CreateIndex, Expr, IndexColumn, IndexConstraint, Statement, TableConstraint,
 };
 
 use crate::ast::error::{Error, ErrorKind};
+use crate::ast::partial;
 
 /// Makes it `ALTER TABLE t ADD INDEX (a, b)`, which names what must be there.
 pub(super) fn altered(tree: &mut Statement) -> Result<(), Error> {
@@ -23,16 +23,8 @@ pub(super) fn altered(tree: &mut Statement) -> Result<(), Error> {
         columns,
         index_options: Vec::new(),
     });
-    *tree = Statement::AlterTable(AlterTable {
-        name: table_name.clone(),
-        if_exists: false,
-        only: false,
-        operations: vec![AlterTableOperation::AddConstraint { constraint, not_valid: false }],
-        location: None,
-        on_cluster: None,
-        table_type: None,
-        end_token: AttachedToken::empty(),
-    });
+    let added = AlterTableOperation::AddConstraint { constraint, not_valid: false };
+    *tree = partial::altered(table_name.clone(), false, vec![added]);
     Ok(())
 }
 
