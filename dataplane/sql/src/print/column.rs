@@ -59,44 +59,26 @@ impl Printer<'_> {
         let (word, columns) = match constraint {
             TableConstraint::PrimaryKey(PrimaryKeyConstraint {
                 name: _,
-                index_name,
-                index_type,
+                index_name: None,
+                index_type: None,
                 columns,
                 include,
                 index_options,
-                characteristics,
-            }) => {
-                absent(
-                    index_name.is_none()
-                        && index_type.is_none()
-                        && include.is_empty()
-                        && index_options.is_empty()
-                        && characteristics.is_none(),
-                    "options of PRIMARY KEY",
-                )?;
-                ("PRIMARY KEY (", columns)
-            }
+                characteristics: None,
+            }) if include.is_empty() && index_options.is_empty() => ("PRIMARY KEY (", columns),
+            TableConstraint::PrimaryKey(_) => return absent(false, "options of PRIMARY KEY"),
             TableConstraint::Unique(UniqueConstraint {
                 name: _,
-                index_name,
+                index_name: None,
                 index_type_display: _,
-                index_type,
+                index_type: None,
                 columns,
                 include,
                 index_options,
-                characteristics,
+                characteristics: None,
                 nulls_distinct: _,
-            }) => {
-                absent(
-                    index_name.is_none()
-                        && index_type.is_none()
-                        && include.is_empty()
-                        && index_options.is_empty()
-                        && characteristics.is_none(),
-                    "options of UNIQUE",
-                )?;
-                ("UNIQUE (", columns)
-            }
+            }) if include.is_empty() && index_options.is_empty() => ("UNIQUE (", columns),
+            TableConstraint::Unique(_) => return absent(false, "options of UNIQUE"),
             TableConstraint::Check(check) => return self.check_constraint(check),
             TableConstraint::ForeignKey(key) => {
                 self.put("FOREIGN KEY (");

@@ -138,14 +138,17 @@ pub fn read(tokens: &[Token]) -> Option<PgCommand> {
         "release" => reader.savepoint().map(PgCommand::Release),
         "listen" | "notify" => return Some(PgCommand::Refused("LISTEN")),
         "discard" => reader.discard(),
-        "deallocate" => reader.deallocate(),
+        "deallocate" => {
+            let _noise = reader.word("prepare");
+            reader.all_or_one(PgCommand::Deallocate)
+        }
         "drop" => reader.drop_index(),
         "prepare" => return reader.prepare(),
         "execute" => return reader.execute(),
         "declare" => return reader.declare(),
         "fetch" => reader.fetch(false),
         "move" => reader.fetch(true),
-        "close" => reader.close(),
+        "close" => reader.all_or_one(PgCommand::CloseCursor),
         "copy" => return reader.copy(),
         "unlisten" => reader.name().or_else(|| reader.mark('*').map(|()| String::new())).map(|_| PgCommand::Unlisten),
         "select" => reader.select(),
@@ -213,6 +216,21 @@ impl CommandParser<'_> {
             }
             _ => None,
         }
+    }
+
+    /// What is joined by commas, one at least.
+    fn separated<T>(&mut self, one: fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut found = vec![one(self)?];
+        while self.mark(',').is_some() {
+            found.push(one(self)?);
+        }
+        Some(found)
+    }
+
+    /// `ALL`, or a name.
+    fn all_or_one(&mut self, command: fn(Option<String>) -> PgCommand) -> Option<PgCommand> {
+        let all = self.word("all").map(|()| command(None));
+        all.or_else(|| self.name().map(Some).map(command))
     }
 
     /// A setting's name: `word`, `word.word`.
@@ -331,11 +349,7 @@ impl CommandParser<'_> {
 
     /// `SELECT f(…) [AS name], …` of the session's functions alone.
     fn select(&mut self) -> Option<PgCommand> {
-        let mut calls = vec![self.call()?];
-        while self.mark(',').is_some() {
-            calls.push(self.call()?);
-        }
-        Some(PgCommand::Select(calls))
+        self.separated(Self::call).map(PgCommand::Select)
     }
 
     fn call(&mut self) -> Option<FunctionCall> {

@@ -29,7 +29,7 @@ impl CommandParser<'_> {
             self.at = self.tokens.len();
             return Some(PgCommand::Refused("a cursor that scrolls"));
         }
-        let forward = self.word("forward").or_else(|| self.word("next")).is_some();
+        let _forward = self.word("forward").or_else(|| self.word("next"));
         let count = if self.word("all").is_some() {
             Count::All
         } else if let Some(Token::Number(number)) = self.peek() {
@@ -39,15 +39,7 @@ impl CommandParser<'_> {
         } else {
             Count::Rows(1)
         };
-        let _ = forward;
         let _from = self.word("from").or_else(|| self.word("in"));
         self.name().map(|name| PgCommand::Fetch { name, count, moves })
-    }
-
-    pub(super) fn close(&mut self) -> Option<PgCommand> {
-        if self.word("all").is_some() {
-            return Some(PgCommand::CloseCursor(None));
-        }
-        self.name().map(|name| PgCommand::CloseCursor(Some(name)))
     }
 }

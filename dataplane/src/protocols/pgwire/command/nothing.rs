@@ -11,7 +11,7 @@ impl CommandParser<'_> {
     pub(super) fn constraints(&mut self) -> Option<PgCommand> {
         self.word("constraints")?;
         if self.word("all").is_none() {
-            self.names()?;
+            self.separated(Self::path)?;
         }
         self.word("deferred").or_else(|| self.word("immediate"))?;
         Some(PgCommand::OfNothing { tag: "SET CONSTRAINTS", notice: None })
@@ -22,17 +22,8 @@ impl CommandParser<'_> {
         self.word("index")?;
         let _how = self.word("concurrently");
         let _whether = self.words(&["if", "exists"]);
-        self.names()?;
+        self.separated(Self::path)?;
         let _behavior = self.word("cascade").or_else(|| self.word("restrict"));
         Some(PgCommand::OfNothing { tag: "DROP INDEX", notice: Some(INDEX) })
-    }
-
-    /// Names with their schemas, joined by commas.
-    fn names(&mut self) -> Option<()> {
-        self.path()?;
-        while self.mark(',').is_some() {
-            self.path()?;
-        }
-        Some(())
     }
 }

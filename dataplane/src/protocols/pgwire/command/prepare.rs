@@ -47,14 +47,6 @@ impl CommandParser<'_> {
             _ => Err(()),
         }
     }
-
-    pub(super) fn deallocate(&mut self) -> Option<PgCommand> {
-        let _noise = self.word("prepare");
-        if self.word("all").is_some() {
-            return Some(PgCommand::Deallocate(None));
-        }
-        self.name().map(|name| PgCommand::Deallocate(Some(name)))
-    }
 }
 
 /// The types between the brackets: `numeric(9, 2)` is `numeric`, `int [ ]` is `int[]`.

@@ -82,15 +82,9 @@ impl CommandParser<'_> {
 
     /// `SET (a, b) = (1, 'x')`, its first bracket read.
     fn set_several(&mut self) -> Option<PgCommand> {
-        let mut names = vec![self.name()?];
-        while self.mark(',').is_some() {
-            names.push(self.name()?);
-        }
+        let names = self.separated(Self::name)?;
         [')', '=', '('].into_iter().try_for_each(|mark| self.mark(mark))?;
-        let mut values = vec![self.value()?];
-        while self.mark(',').is_some() {
-            values.push(self.value()?);
-        }
+        let values = self.separated(Self::value)?;
         self.mark(')')?;
         let one_each = names.len() == values.len();
         let pairs = names.into_iter().zip(values).map(|(name, (value, written))| (name, value, written));
