@@ -10,6 +10,11 @@ use crate::ast::construct::construct;
 use crate::ast::error::Error;
 use crate::ast::sequence;
 
+/// Whether none of these is given.
+macro_rules! none {
+    ($($part:ident),+) => { $($part.is_none())&&+ };
+}
+
 impl Printer<'_> {
     pub(super) fn definition(&mut self, statement: &Statement) -> Result<(), Error> {
         match statement {
@@ -63,10 +68,7 @@ impl Printer<'_> {
                 clone,
             } => {
                 absent(!or_replace, "CREATE OR REPLACE SCHEMA")?;
-                absent(
-                    with.is_none() && options.is_none() && default_collate_spec.is_none(),
-                    "options of CREATE SCHEMA",
-                )?;
+                absent(none!(with, options, default_collate_spec), "options of CREATE SCHEMA")?;
                 absent(clone.is_none(), "CLONE")?;
                 let SchemaName::Simple(name) = schema_name else {
                     return Err(Error::unsupported("AUTHORIZATION"));
@@ -119,8 +121,7 @@ impl Printer<'_> {
                 && matches!(options, CreateTableOptions::None)
                 && cluster_by.is_empty()
                 && !with_no_schema_binding
-                && to.is_none()
-                && params.is_none(),
+                && none!(to, params),
             "options of CREATE VIEW",
         )?;
         self.put(if *or_replace { "CREATE OR REPLACE VIEW " } else { "CREATE VIEW " });
@@ -244,57 +245,27 @@ impl Printer<'_> {
             "a storage format",
         )?;
         absent(says_nothing(table_options), "options of CREATE TABLE")?;
-        absent(file_format.is_none() && location.is_none(), "a location of a table")?;
+        absent(none!(file_format, location), "a location of a table")?;
         absent(!without_rowid && !strict && on_cluster.is_none(), "options of CREATE TABLE")?;
         absent(like.is_none(), "CREATE TABLE … LIKE")?;
-        absent(clone.is_none() && version.is_none(), "CLONE")?;
+        absent(none!(clone, version), "CLONE")?;
         absent(
             on_commit.is_none() || *temporary && matches!(on_commit, Some(OnCommit::Drop | OnCommit::PreserveRows)),
             "this ON COMMIT",
         )?;
+        absent(none!(primary_key, order_by, partition_by, clustered_by), "PARTITION BY and ORDER BY of a table")?;
+        absent(none!(inherits, partition_of, for_values), "INHERITS and PARTITION OF")?;
+        absent(none!(enable_schema_evolution, change_tracking, default_ddl_collation), "options of CREATE TABLE")?;
         absent(
-            primary_key.is_none() && order_by.is_none() && partition_by.is_none() && clustered_by.is_none(),
-            "PARTITION BY and ORDER BY of a table",
-        )?;
-        absent(inherits.is_none() && partition_of.is_none() && for_values.is_none(), "INHERITS and PARTITION OF")?;
-        absent(
-            enable_schema_evolution.is_none() && change_tracking.is_none() && default_ddl_collation.is_none(),
-            "options of CREATE TABLE",
-        )?;
-        absent(
-            with_aggregation_policy.is_none()
-                && with_row_access_policy.is_none()
-                && with_storage_lifecycle_policy.is_none()
-                && with_tags.is_none(),
+            none!(with_aggregation_policy, with_row_access_policy, with_storage_lifecycle_policy, with_tags),
             "a policy in CREATE TABLE",
         )?;
         absent(
-            external_volume.is_none()
-                && with_connection.is_none()
-                && base_location.is_none()
-                && catalog.is_none()
-                && catalog_sync.is_none()
-                && storage_serialization_policy.is_none(),
+            none!(external_volume, with_connection, base_location, catalog, catalog_sync, storage_serialization_policy),
             "external storage of a table",
         )?;
-        absent(
-            target_lag.is_none()
-                && warehouse.is_none()
-                && refresh_mode.is_none()
-                && initialize.is_none()
-                && !require_user,
-            "a dynamic table",
-        )?;
-        absent(
-            diststyle.is_none()
-                && distkey.is_none()
-                && sortkey.is_none()
-                && backup.is_none()
-                && multiset.is_none()
-                && fallback.is_none()
-                && with_data.is_none(),
-            "options of CREATE TABLE",
-        )?;
+        absent(!require_user && none!(target_lag, warehouse, refresh_mode, initialize), "a dynamic table")?;
+        absent(none!(diststyle, distkey, sortkey, backup, multiset, fallback, with_data), "options of CREATE TABLE")?;
         self.put(if *or_replace { "CREATE OR REPLACE " } else { "CREATE " });
         self.put(if *temporary { "TEMP TABLE " } else { "TABLE " });
         self.put(if *if_not_exists { "IF NOT EXISTS " } else { "" });
