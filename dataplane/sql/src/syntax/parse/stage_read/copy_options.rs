@@ -12,6 +12,8 @@ use crate::catalog::staged_rows::{
 };
 use crate::syntax::parse::{end, options, parser, refused};
 
+/// Files that are named at most, as documented.
+pub(super) const NAMES_MAX: usize = 1_000;
 /// Records that are shown at most.
 const SHOWN_MAX: u64 = 10_000;
 
@@ -48,8 +50,9 @@ impl CopyOptions {
         let flag = || flagged(option).ok_or_else(|| Error::syntax(format!("{name} is TRUE or FALSE")));
         match name.as_str() {
             "FILES" => {
-                let names = listed(option).filter(|names| !names.is_empty());
-                self.names = names.ok_or_else(|| Error::syntax("FILES is a list of texts"))?;
+                let names = listed(option).filter(|names| (1..=NAMES_MAX).contains(&names.len()));
+                self.names =
+                    names.ok_or_else(|| Error::syntax(format!("FILES is a list of up to {NAMES_MAX} texts")))?;
             }
             "PATTERN" => self.pattern = Some(word(option)?.to_owned()),
             "FILE_FORMAT" => self.format = Some(format(option)?),

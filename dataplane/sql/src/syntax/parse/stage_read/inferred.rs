@@ -4,6 +4,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::super::staged_files::is_word;
+use super::copy_options::NAMES_MAX;
 use super::{NamedStage, is};
 use crate::ast::error::Error;
 use crate::catalog::stage::StageFormat;
@@ -92,8 +93,8 @@ impl InferArguments {
             },
             "FILES" => match value {
                 ArgumentValue::Text(file) => self.files = vec![file],
-                ArgumentValue::Texts(files) => self.files = files,
-                _ => return Err(wrong("a list of texts")),
+                ArgumentValue::Texts(files) if files.len() <= NAMES_MAX => self.files = files,
+                _ => return Err(wrong(&format!("a list of up to {NAMES_MAX} texts"))),
             },
             "IGNORE_CASE" => match value {
                 ArgumentValue::Flag(flag) => self.options.ignores_case = flag,

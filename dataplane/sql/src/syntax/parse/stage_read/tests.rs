@@ -96,6 +96,16 @@ fn copy_into_says_how_it_goes_on_at_an_error() {
 }
 
 #[test]
+fn as_many_files_are_named_as_is_documented() {
+    let files = |count: usize| vec!["'a'"; count].join(", ");
+    let load = |count| crate::parse(&format!("COPY INTO t FROM @s FILES = ({})", files(count)));
+    assert_eq!(load(1_000).unwrap().reads()[0].chosen.names.len(), 1_000);
+    assert!(load(1_001).unwrap_err().message.contains("FILES is a list of up to 1000 texts"));
+    let call = "SELECT * FROM TABLE(INFER_SCHEMA(LOCATION => '@s', FILE_FORMAT => 'f', FILES => (";
+    assert!(refusal(&format!("{call}{})))", files(1_001))).contains("is a list of up to 1000 texts"));
+}
+
+#[test]
 fn what_is_not_done_is_refused_by_name() {
     for (text, words) in [
         ("COPY INTO t FROM @\"~\"", "~ is called as the own stage of a user or a table: name it otherwise"),
