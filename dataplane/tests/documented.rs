@@ -1,4 +1,4 @@
-//! The warehouse's documented examples of stages, file formats and COPY INTO: `documented.jsonl`, one case a line.
+//! The warehouse's documented examples of stages, file formats and COPY INTO: one case a line of these files.
 //!
 //! A case answers as the document says, or is refused by a message that names what is not there, for the reason that the
 //! case has. Values that no document can say, such as sums and times, are not compared.
@@ -13,6 +13,8 @@ use serde_json::Value;
 
 use crate::copied::{packed, put, staged};
 use crate::world::{World, world};
+
+const FILES: [&str; 2] = [include_str!("documented.jsonl"), include_str!("documented/loads.jsonl")];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -154,7 +156,7 @@ impl Refusal {
 async fn documented_examples_answer_as_documented_or_are_refused_by_name() {
     let world = world().await;
     let mut wrong = String::new();
-    for line in include_str!("documented.jsonl").lines() {
+    for line in FILES.into_iter().flat_map(str::lines) {
         let example: Example = serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         let mut ids = StageIds::new();
         for step in &example.steps {

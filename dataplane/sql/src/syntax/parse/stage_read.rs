@@ -8,7 +8,9 @@ mod copy_options;
 mod inferred;
 mod members;
 mod named_columns;
+mod own_files;
 mod past_load;
+mod sources;
 
 use sqlparser::ast::Ident;
 use sqlparser::keywords::Keyword;
@@ -22,6 +24,7 @@ use crate::catalog::stage::StageFormat;
 use crate::catalog::staged_rows::{FileChoice, LoadOptions, StageRead};
 use crate::syntax::parentheses::closing;
 use copy_options::CopyOptions;
+use own_files::OwnLoad;
 
 pub(crate) use named_columns::{columns_named, engine_tokens};
 
@@ -86,7 +89,7 @@ impl NamedStage {
 fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
     let mut reads = Vec::new();
     let may_call = |token: &Token| inferred::is_called(token) || past_load::is_called(token);
-    if !tokens.iter().any(|token| token.token == Token::AtSign || may_call(&token.token)) {
+    if !tokens.iter().any(|token| sources::may_begin(&token.token) || may_call(&token.token)) {
         return Ok((tokens, reads));
     }
     let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
@@ -104,7 +107,7 @@ fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
             rest = rest.get(length..).unwrap_or_default();
             continue;
         }
-        let named = if is_source { NamedStage::unquoted(rest)? } else { None };
+        let named = if is_source { sources::named(&made, rest)? } else { None };
         let Some((NamedStage { at, name, path }, length)) = named else {
             made.push(first.clone());
             rest = behind;
@@ -231,20 +234,18 @@ fn argument(tokens: &[TokenWithSpan]) -> Option<(String, usize)> {
     (!parts.is_empty()).then(|| (parts.concat(), parts.len()))
 }
 
-/// `COPY INTO t [(columns)] FROM @s …` as `INSERT INTO t [(columns)] SELECT * FROM @s`.
+/// `COPY INTO t [(columns)] [FROM @s] …` as `INSERT INTO t [(columns)] SELECT * FROM @s`.
 fn copied(tokens: &[TokenWithSpan]) -> Result<Option<StageQuery>, Error> {
     let [copy, into, rest @ ..] = tokens else { return Ok(None) };
     if !is(&copy.token, Keyword::COPY) || !is(&into.token, Keyword::INTO) {
         return Ok(None);
     }
-    let is_stage = |token: &TokenWithSpan| match &token.token {
-        Token::AtSign => true,
-        Token::SingleQuotedString(text) => text.starts_with('@'),
-        _ => false,
-    };
     let from = rest.iter().position(|token| is(&token.token, Keyword::FROM));
-    let Some((target, [_, source @ ..])) = from.and_then(|from| rest.split_at_checked(from)) else { return Ok(None) };
-    if target.is_empty() || target.iter().any(is_stage) {
+    let Some((target, [_, source @ ..])) = from.and_then(|from| rest.split_at_checked(from)) else {
+        let Some(OwnLoad { target, stage, options }) = own_files::read(rest) else { return Ok(None) };
+        return whole(target, NamedStage::of(into.span, &stage)?, options).map(Some);
+    };
+    if target.is_empty() || target.iter().any(|token| sources::may_begin(&token.token)) {
         return Ok(None); // that unloads
     }
     if source.first().is_some_and(|first| first.token == Token::LParen) {
@@ -254,10 +255,16 @@ fn copied(tokens: &[TokenWithSpan]) -> Result<Option<StageQuery>, Error> {
     if let (None, Some(first)) = (&found, source.first()) {
         found = NamedStage::quoted(first)?.map(|stage| (stage, 1));
     }
-    let Some((NamedStage { at, name, path }, length)) = found else { return Ok(None) };
-    let read = CopyOptions::said(source.get(length..).unwrap_or_default())?.read(at, path);
+    let Some((stage, length)) = found else { return Ok(None) };
+    whole(target, stage, source.get(length..).unwrap_or_default()).map(Some)
+}
+
+/// A load of the records as they are, with what is said behind its stage.
+fn whole(target: &[TokenWithSpan], stage: NamedStage, options: &[TokenWithSpan]) -> Result<StageQuery, Error> {
+    let NamedStage { at, name, path } = stage;
+    let read = CopyOptions::said(options)?.read(at, path);
     let query = [made("SELECT"), TokenWithSpan::wrap(Token::Mul), made("FROM")].into_iter().chain(name);
-    Ok(Some((inserted(target, query), vec![read])))
+    Ok((inserted(target, query), vec![read]))
 }
 
 /// `COPY INTO t [(columns)] FROM (SELECT … FROM @s) …`, which makes a row of each record.
