@@ -69,6 +69,30 @@ async fn no_name_number_or_error_tells_of_records_that_a_filter_of_their_stage_h
 }
 
 #[tokio::test]
+async fn no_sum_or_time_of_a_file_is_told_to_whom_a_rule_of_its_stage_binds() {
+    let (world, _) = regions().await;
+    let facts = ["metadata$file_content_key", "METADATA$FILE_LAST_MODIFIED", "\"METADATA$START_SCAN_TIME\""];
+    for policy in [
+        masking("main.@s", "$2", MaskFunction::Full),
+        masking("@s", "METADATA$FILENAME", MaskFunction::Full),
+        filtering("main.@s", "starts_with(\"METADATA$FILENAME\", 'EU/')"),
+    ] {
+        world.change(|rules| rules.policies = vec![policy.clone()]);
+        for fact in facts {
+            for sql in [format!("select {fact} from @s"), format!("select count(*) from @s where {fact} is null")] {
+                let refused = world.analyst(&sql).await.unwrap_err();
+                assert_eq!(refused.code(), Code::PolicyDenied, "{sql}: {refused}");
+            }
+            ran(&world, &format!("select count({fact}) from @s")).await;
+        }
+        world.analyst("select count(*), 'metadata$filename' from @s").await.unwrap();
+    }
+    world.change(|rules| rules.policies.clear());
+    assert_eq!(world.analyst("select distinct length(metadata$file_content_key) from @s").await.unwrap().json, "[32]");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn no_load_by_a_query_names_or_removes_files_to_whom_a_rule_of_their_stage_binds() {
     let (world, _) = regions().await;
     ran(&world, "create table t (note varchar)").await;

@@ -15,6 +15,16 @@ use crate::catalog::table::{Column, Table};
 pub const FILE_NAME: &str = "METADATA$FILENAME";
 /// The number of a row in its file, from 1.
 pub const ROW_NUMBER: &str = "METADATA$FILE_ROW_NUMBER";
+/// What another content of its file would not have.
+pub const CONTENT_KEY: &str = "METADATA$FILE_CONTENT_KEY";
+/// When its file was put there.
+pub const LAST_MODIFIED: &str = "METADATA$FILE_LAST_MODIFIED";
+/// When its file was begun to be read.
+pub const SCAN_TIME: &str = "METADATA$START_SCAN_TIME";
+
+/// Name and type of the columns over a row's file, which are there where a statement names them.
+pub(crate) const FILE_FACTS: [(&str, &str); 3] =
+    [(CONTENT_KEY, "VARCHAR"), (LAST_MODIFIED, "TIMESTAMP"), (SCAN_TIME, "TIMESTAMP WITH TIME ZONE")];
 
 /// A place in a statement where files of a stage are read, before its names are bound.
 #[derive(Debug, Clone)]
@@ -228,6 +238,21 @@ impl StagedRows {
     /// Whether its columns are `$1` and so on, and not those of a table or of an answer.
     pub fn selects(&self) -> bool {
         self.infers.is_none() && self.past.is_none() && self.load.is_none_or(|load| load.transforms)
+    }
+
+    /// How many of its columns are of a record: those behind them say of which file a selected row is.
+    pub fn width(&self) -> usize {
+        let is_of_file = |column: &&Column| {
+            let name = column.name.as_str();
+            [FILE_NAME, ROW_NUMBER].contains(&name) || FILE_FACTS.iter().any(|(fact, _)| *fact == name)
+        };
+        self.columns.len() - self.columns.iter().rev().take_while(is_of_file).count()
+    }
+
+    /// Whether its rows tell of their files more than their names.
+    pub fn tells_facts(&self) -> bool {
+        let is_fact = |column: &Column| FILE_FACTS.iter().any(|(fact, _)| *fact == column.name);
+        self.selects() && self.columns.iter().any(is_fact)
     }
 
     /// A file of it as LIST tells it: with the stage's name before its path, unless it is an own stage.

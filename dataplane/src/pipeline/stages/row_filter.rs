@@ -90,6 +90,9 @@ pub(super) fn apply(gates: &Gates<'_>, afforded: Afforded, text: &str) -> Result
     let Allowed { resolved, mut about, who, confinement, .. } = allowed;
     about.lacks = lacks;
     let is_ruled = |rows: &sql::StagedRows| chosen.names(&rows.path());
+    if let Some(rows) = about.staged.iter().find(|rows| rows.tells_facts() && is_ruled(rows)) {
+        return Err(tells_no_facts(rows));
+    }
     about.ruled_stages = about.staged.iter().filter(|rows| is_ruled(rows)).map(sql::StagedRows::path).collect();
     // what a filter or mask reads of a record, the statement does not name
     for rows in about.staged.iter_mut().filter(|rows| is_ruled(rows)) {
@@ -185,6 +188,13 @@ fn chooses_no_masked_files(rules: &Governance, allowed: &Allowed) -> Result<()> 
         }
         None => Ok(()),
     }
+}
+
+/// A sum over a file's content, or a time of it, tells of records that a rule hides.
+fn tells_no_facts(rows: &sql::StagedRows) -> Error {
+    let names = "METADATA$FILENAME and METADATA$FILE_ROW_NUMBER";
+    let message = format!("a rule holds for you on {}: of its metadata, name {names} alone", rows.path());
+    Error::PolicyDenied { message }
 }
 
 /// A mask that neither the answer nor a condition reaches is no verdict on the statement.

@@ -12,7 +12,7 @@ use crate::catalog::definition::Definition;
 use crate::catalog::file_format::FormatOptions;
 use crate::catalog::file_reading::{FileReading, FileRecords};
 use crate::catalog::stage::{Stage, StageFormat};
-use crate::catalog::staged_rows::{FILE_NAME, LoadOptions, ROW_NUMBER, StageRead, StagedRows};
+use crate::catalog::staged_rows::{FILE_FACTS, FILE_NAME, LoadOptions, ROW_NUMBER, StageRead, StagedRows};
 use crate::catalog::table::{Column, Table};
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
@@ -41,6 +41,8 @@ pub(super) struct StageBinding {
     pub(super) rows: Vec<StagedRows>,
     /// By which files of external tables may be left out.
     pub(super) conditions: Conditions,
+    /// Columns over the files themselves that it may name.
+    facts: Vec<(&'static str, &'static str)>,
     /// The statement makes a view, which keeps the names of external tables.
     pub(super) makes_view: bool,
 }
@@ -48,7 +50,8 @@ pub(super) struct StageBinding {
 impl StageBinding {
     pub fn new(reads: Vec<StageRead>, target: Option<&Table>, tree: &Statement) -> Result<Self, Error> {
         let makes_view = matches!(tree, Statement::CreateView(_));
-        let mut binding = Self { reads, conditions: conditions(tree), makes_view, ..Self::default() };
+        let facts = facts_named(&reads, tree);
+        let mut binding = Self { reads, conditions: conditions(tree), facts, makes_view, ..Self::default() };
         let loads = binding.reads.iter().any(|read| read.load.is_some());
         let (Some(table), Statement::Insert(insert)) = (target.filter(|_| loads), tree) else { return Ok(binding) };
         binding.are_listed = !insert.columns.is_empty();
@@ -96,6 +99,15 @@ impl StageBinding {
     }
 }
 
+/// The columns over files that a statement may name: a literal that has such a name in it adds one that nothing reads.
+fn facts_named(reads: &[StageRead], tree: &Statement) -> Vec<(&'static str, &'static str)> {
+    if reads.is_empty() {
+        return Vec::new();
+    }
+    let text = tree.to_string().to_ascii_uppercase();
+    FILE_FACTS.into_iter().filter(|(name, _)| text.contains(*name)).collect()
+}
+
 pub(super) fn has_header(reading: &FileReading) -> bool {
     matches!(&reading.records, FileRecords::Csv(csv) if csv.has_header)
 }
@@ -114,11 +126,12 @@ fn read_as(type_name: &str) -> Option<&str> {
     }
 }
 
-/// `$1` and so on, and where each row is from.
-fn selected(width: usize, reading: &FileReading) -> Vec<Column> {
+/// `$1` and so on, and where each row is from: the number of its record last.
+fn selected(width: usize, reading: &FileReading, facts: &[(&'static str, &'static str)]) -> Vec<Column> {
     let type_name = if matches!(reading.records, FileRecords::Csv(_)) { TEXT } else { JSON };
     let columns = (1..=width).map(|number| Column::new(format!("${number}"), type_name));
-    columns.chain([Column::new(FILE_NAME, TEXT), Column::new(ROW_NUMBER, "BIGINT")]).collect()
+    let facts = facts.iter().map(|(name, type_name)| Column::new(*name, *type_name));
+    columns.chain(facts).chain([Column::new(FILE_NAME, TEXT), Column::new(ROW_NUMBER, "BIGINT")]).collect()
 }
 
 impl Binder<'_> {
@@ -162,7 +175,7 @@ impl Binder<'_> {
         let (columns, filled) = match (read.infers, read.load) {
             (Some(_), _) => (INFERRED.map(|(column, type_name)| Column::new(column, type_name)).to_vec(), Vec::new()),
             (None, Some(load)) if !load.transforms => (self.stages.loaded(load, &reading)?, self.stages.filled.clone()),
-            (None, _) => (selected(read.width, &reading), Vec::new()),
+            (None, _) => (selected(read.width, &reading, &self.stages.facts), Vec::new()),
         };
         let said = past_load::said(stage, &filled, read.load, &format);
         Ok(StagedRows {

@@ -1,13 +1,15 @@
 //! SQL of ours over the files of a stage: what fills the temporary table of their rows.
 
+use chrono::{DateTime, Utc};
 use engine::{FileColumn, RECORD};
 use sql::ast::quote;
 use sql::{Column, NameMatching, StagedRows};
 
-const JSON: &str = "JSON";
+use crate::storage::stage_files::StageFile;
 
-/// The columns behind `$1` and so on that say where a row is from.
-pub(super) const ORIGIN_COLUMNS: usize = 2;
+const JSON: &str = "JSON";
+/// The number of a row, where its file is read from the begin.
+const NUMBER: &str = "row_number() over ()";
 
 /// What fills it from a query of a file.
 pub(super) fn filled(rows: &StagedRows, values: &[String], query: &str) -> String {
@@ -39,8 +41,23 @@ pub(super) fn named(columns: &[FileColumn]) -> Vec<String> {
 }
 
 /// Of the columns that a statement selects, those that say where a row is from.
-pub(super) fn origin(path: &str) -> [String; 2] {
-    [quote::text(path), "row_number() over ()".to_owned()]
+pub(super) fn origin(rows: &StagedRows, file: &StageFile) -> Vec<String> {
+    origin_numbered(rows, file, NUMBER)
+}
+
+/// The same where something else is the number of a row.
+pub(super) fn origin_numbered(rows: &StagedRows, file: &StageFile, number: &str) -> Vec<String> {
+    let value = |column: &Column| match column.name.as_str() {
+        sql::FILE_NAME => quote::text(&file.path),
+        sql::CONTENT_KEY => quote::text(&file.md5),
+        sql::LAST_MODIFIED => {
+            let modified: DateTime<Utc> = file.modified.into();
+            format!("cast('{}' as timestamp)", modified.format("%Y-%m-%d %H:%M:%S%.6f"))
+        }
+        sql::SCAN_TIME => "now()".to_owned(),
+        _ => number.to_owned(),
+    };
+    rows.columns.iter().skip(rows.width()).map(value).collect()
 }
 
 /// The values of CSV as an object of `c1`, `c2` and so on.
@@ -53,15 +70,14 @@ pub(super) fn object(columns: &[FileColumn]) -> String {
 }
 
 /// `$1` and so on of a record that is one value: only the first is there.
-pub(super) fn whole(rows: &StagedRows, path: &str) -> Vec<String> {
-    let width = rows.columns.len().saturating_sub(ORIGIN_COLUMNS);
+pub(super) fn whole(rows: &StagedRows, file: &StageFile) -> Vec<String> {
     let value = |place: usize| if place == 0 { quote::name(RECORD) } else { "cast(null as json)".to_owned() };
-    (0..width).map(value).chain(origin(path)).collect()
+    (0..rows.width()).map(value).chain(origin(rows, file)).collect()
 }
 
 /// What a record that is one value has for the columns of a table, or for `$1` and so on.
-pub(super) fn records(rows: &StagedRows, path: &str) -> Vec<Option<String>> {
-    let values = if rows.selects() { whole(rows, path) } else { vec![quote::name(RECORD)] };
+pub(super) fn records(rows: &StagedRows, file: &StageFile) -> Vec<Option<String>> {
+    let values = if rows.selects() { whole(rows, file) } else { vec![quote::name(RECORD)] };
     values.into_iter().map(Some).collect()
 }
 

@@ -151,7 +151,7 @@ impl FileSource<'_> {
     ) -> Result<Option<SpooledRecords>> {
         let selects = self.rows.selects();
         let is_exact = signs.width == RecordWidth::Exact && !selects;
-        let columns = self.rows.columns.len() - if selects { columns::ORIGIN_COLUMNS } else { 0 };
+        let columns = if selects { self.rows.width() } else { self.rows.columns.len() };
         let width = (is_exact && load.by_name.is_none()).then_some(columns);
         let mut sift = RecordSift::new(signs, width).ok_or_else(|| Error::Unsupported {
             what: "ON_ERROR, VALIDATION_MODE or TRUNCATECOLUMNS of a file whose values are told apart by a digit"
@@ -178,8 +178,8 @@ impl FileSource<'_> {
             Some(how) => self.headed(file, (&spool, &signs, read.as_slice()), how, own).await?,
             None => {
                 let texts = (1..=columns).map(|place| quote::name(&format!("${place}")));
-                let origin = [quote::text(&file.path), number];
-                texts.chain(origin.into_iter().filter(|_| selects)).map(Some).collect()
+                let origin = if selects { columns::origin_numbered(self.rows, file, &number) } else { Vec::new() };
+                texts.chain(origin).map(Some).collect()
             }
         };
         let query = spool.csv_rows(&signs, &read).map_err(|error| self.query.fault(error))?;
@@ -228,7 +228,7 @@ impl FileSource<'_> {
                 let keys = own.record_keys(&query, self.query.deadline, &self.query.ask.cancel).await;
                 columns::member_values(self.rows, &keys.map_err(|error| self.fault(file, error))?, how)
             }
-            None => columns::records(self.rows, &file.path),
+            None => columns::records(self.rows, file),
         };
         Ok(Some(SpooledRecords::numbered(spool, query, values)))
     }
@@ -246,7 +246,7 @@ impl FileSource<'_> {
         let rows = rows.map_err(|error| self.fault(file, error))?;
         let (query, values) = match load.by_name {
             Some(how) => (rows.query, columns::column_values(self.rows, &rows.names, how)),
-            None => (rows.records(), columns::records(self.rows, &file.path)),
+            None => (rows.records(), columns::records(self.rows, file)),
         };
         let query = columns::limited(query, load.shows());
         Ok(Some(SpooledRecords::numbered(spool, query, values)))

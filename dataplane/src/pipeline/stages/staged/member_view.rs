@@ -69,7 +69,7 @@ impl FileSource<'_> {
         let spool = self.parquet_spool(&mut ahead).await?;
         let found = ParquetRows::of(&spool, binary_is_text, rows, (self.session, self.query)).await;
         let found = found.map_err(|error| self.fault(file, error))?;
-        let (mut own, names) = (columns::whole(rows, &file.path), rows.columns.iter().map(|column| &column.name));
+        let (mut own, names) = (columns::whole(rows, file), rows.columns.iter().map(|column| &column.name));
         if let Some(first) = own.first_mut() {
             *first = format!("to_json({ROW})");
         }

@@ -96,7 +96,7 @@ impl FileSource<'_> {
         let CsvRecords { delimiter, quote, escape, skipped, nulls, has_header, width: of_records, .. } = signs.clone();
         let is_padded = self.rows.selects() || of_records == RecordWidth::Any;
         let signs = CsvSigns { delimiter, quote, escape, skipped, nulls, is_padded, has_header };
-        let width = self.rows.columns.len().saturating_sub(columns::ORIGIN_COLUMNS);
+        let width = self.rows.width();
         let (read, values) = match self.rows.load.and_then(|load| load.by_name) {
             Some(how) => {
                 let texts = columns::numbered(most);
@@ -108,13 +108,13 @@ impl FileSource<'_> {
             }
             None if self.rows.external.is_some() => {
                 let read = columns::numbered(most);
-                let values = std::iter::once(columns::object(&read)).chain(columns::origin(&file.path)).collect();
+                let values = std::iter::once(columns::object(&read)).chain(columns::origin(self.rows, file)).collect();
                 (read, values)
             }
             None if self.rows.selects() => {
                 let read = columns::numbered(most.max(width));
                 let taken = columns::named(&read).into_iter().take(width);
-                let values = taken.chain(columns::origin(&file.path)).collect();
+                let values = taken.chain(columns::origin(self.rows, file)).collect();
                 (read, values)
             }
             None => {
@@ -144,7 +144,7 @@ impl FileSource<'_> {
                 let keys = keys.map_err(|error| self.fault(file, error))?;
                 columns::cast(self.rows, &columns::member_values(self.rows, &keys, how))
             }
-            _ if self.rows.selects() => columns::whole(self.rows, &file.path),
+            _ if self.rows.selects() => columns::whole(self.rows, file),
             _ => vec![quote::name(RECORD)],
         };
         self.written(file, &values, &records).await
@@ -166,7 +166,7 @@ impl FileSource<'_> {
         let rows = rows.map_err(|error| self.fault(file, error))?;
         let Some(LoadOptions { by_name: Some(how), .. }) = self.rows.load else {
             let is_whole = !self.rows.selects();
-            let values = if is_whole { vec![quote::name(RECORD)] } else { columns::whole(self.rows, &file.path) };
+            let values = if is_whole { vec![quote::name(RECORD)] } else { columns::whole(self.rows, file) };
             return Ok(SpooledQuery { query: rows.records(), spool, values });
         };
         let values = columns::cast(self.rows, &columns::column_values(self.rows, &rows.names, how));

@@ -49,6 +49,25 @@ fn a_stage_is_known_by_its_name_and_read_from_a_table_that_no_caller_can_name() 
 }
 
 #[test]
+fn columns_over_a_file_are_there_where_a_statement_names_them() {
+    for (sql, expected) in [
+        ("SELECT $1, metadata$file_content_key FROM @s", vec!["$1", "METADATA$FILE_CONTENT_KEY"]),
+        (
+            "SELECT count(*) FROM @s WHERE METADATA$START_SCAN_TIME > METADATA$FILE_LAST_MODIFIED",
+            vec!["METADATA$FILE_LAST_MODIFIED", "METADATA$START_SCAN_TIME"],
+        ),
+        ("SELECT $1 FROM @s", vec!["$1"]),
+    ] {
+        let resolved = resolved(sql).unwrap();
+        let [rows] = resolved.staged() else { panic!("{sql}: {:?}", resolved.staged()) };
+        let columns: Vec<_> = rows.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(columns, [expected, vec!["METADATA$FILENAME", "METADATA$FILE_ROW_NUMBER"]].concat(), "{sql}");
+        let is_told = rows.columns.len() > rows.width() + 2;
+        assert_eq!((rows.width(), rows.tells_facts()), (sql.matches("$1").count(), is_told), "{sql}");
+    }
+}
+
+#[test]
 fn members_whose_text_is_read_have_columns_of_their_own_where_no_rule_holds() {
     let made = |sql: &str, rules: &Rules| {
         let governed = crate::govern(resolved(sql).unwrap(), rules).unwrap();
