@@ -42,8 +42,8 @@ pub use catalog::past_load::{FAULT_COLUMNS, LoadJob, PastFile, PastLoad};
 pub use catalog::stage::FileEntry;
 pub use catalog::stage_location::{BUCKET_SCHEME, FOLDER_SCHEME, StageLocation};
 pub use catalog::staged_rows::{
-    AfterLoad, CONTENT_KEY, ErrorLimit, FILE_NAME, FileChoice, InferOptions, LAST_MODIFIED, LoadOptions, NameMatching,
-    OnError, PastRows, ROW_NUMBER, SCAN_TIME, StagedRows, ToldFiles, ValidatedFiles,
+    AfterLoad, CONTENT_KEY, ErrorLimit, FILE_NAME, FileChoice, InferOptions, LAST_MODIFIED, LoadOptions,
+    MetadataColumn, NameMatching, OnError, PastRows, ROW_NUMBER, SCAN_TIME, StagedRows, ToldFiles, ValidatedFiles,
 };
 pub use catalog::table::{Column, Counter, DefaultValue, Table};
 pub use catalog::tables::{Catalog, SessionNames};

@@ -26,6 +26,20 @@ pub const SCAN_TIME: &str = "METADATA$START_SCAN_TIME";
 pub(crate) const FILE_FACTS: [(&str, &str); 3] =
     [(CONTENT_KEY, "VARCHAR"), (LAST_MODIFIED, "TIMESTAMP"), (SCAN_TIME, "TIMESTAMP WITH TIME ZONE")];
 
+/// A column of the table that a load fills with what is known of a record's file, whatever that has for the column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetadataColumn {
+    pub column: String,
+    /// `METADATA$FILENAME`, or another of these.
+    pub value: &'static str,
+}
+
+/// What is known of a record's file, by its name in any case.
+pub(crate) fn metadata_named(name: &str) -> Option<&'static str> {
+    let facts = FILE_FACTS.into_iter().map(|(fact, _)| fact);
+    [FILE_NAME, ROW_NUMBER].into_iter().chain(facts).find(|known| known.eq_ignore_ascii_case(name))
+}
+
 /// A place in a statement where files of a stage are read, before its names are bound.
 #[derive(Debug, Clone)]
 pub(crate) struct StageRead {
@@ -40,6 +54,8 @@ pub(crate) struct StageRead {
     pub members: Option<Vec<String>>,
     /// Set where COPY INTO loads them.
     pub load: Option<LoadOptions>,
+    /// What COPY INTO fills with other than the files' values.
+    pub metadata: Vec<MetadataColumn>,
     /// Set where `INFER_SCHEMA` asks for their columns.
     pub infers: Option<InferOptions>,
     /// Set where `VALIDATE` asks for what an earlier load could not load: then `at` is the place of its table.
@@ -212,6 +228,8 @@ pub struct StagedRows {
     /// The members of `$1` that are read; none where all are.
     pub members: Option<Vec<String>>,
     pub load: Option<LoadOptions>,
+    /// Those of its columns that hold what is known of the files.
+    pub metadata: Vec<MetadataColumn>,
     /// Set where its rows tell of the files' columns.
     pub infers: Option<InferOptions>,
     /// What stands behind the table that they are loaded into, in our words; none where a query makes the rows.

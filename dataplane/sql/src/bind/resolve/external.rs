@@ -258,6 +258,7 @@ impl Binder<'_> {
             columns: record_columns(),
             filled: Vec::new(),
             load: None,
+            metadata: Vec::new(),
             infers: None,
             said: None,
             past: None,

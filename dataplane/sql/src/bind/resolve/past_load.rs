@@ -15,7 +15,7 @@ use crate::catalog::definition::Definition;
 use crate::catalog::file_format::FormatOptions;
 use crate::catalog::own_stage;
 use crate::catalog::past_load::FAULT_COLUMNS;
-use crate::catalog::staged_rows::{LoadOptions, NameMatching, OnError, PastRows, StagedRows};
+use crate::catalog::staged_rows::{LoadOptions, MetadataColumn, NameMatching, OnError, PastRows, StagedRows};
 use crate::catalog::table::{Column, Table};
 use crate::syntax::parse::parse;
 
@@ -79,10 +79,9 @@ impl Binder<'_> {
 
 /// What stands behind the table of a COPY INTO, as it is read once more; none where a query makes the rows.
 pub(super) fn said(
-    stage: &Definition,
-    filled: &[Column],
+    (stage, format): (&Definition, &FormatOptions),
+    (filled, metadata): (&[Column], &[MetadataColumn]),
     load: Option<LoadOptions>,
-    format: &FormatOptions,
 ) -> Option<String> {
     let load = load.filter(|load| !load.transforms)?;
     let mut said = String::new();
@@ -99,6 +98,10 @@ pub(super) fn said(
         None => {}
         Some(NameMatching::CaseSensitive) => said.push_str(" MATCH_BY_COLUMN_NAME = 'CASE_SENSITIVE'"),
         Some(NameMatching::CaseInsensitive) => said.push_str(" MATCH_BY_COLUMN_NAME = 'CASE_INSENSITIVE'"),
+    }
+    if !metadata.is_empty() {
+        let each: Vec<String> = metadata.iter().map(|one| format!("{} = {}", one.column, one.value)).collect();
+        let _ = write!(said, " INCLUDE_METADATA = ({})", each.join(", "));
     }
     if load.truncates {
         said.push_str(" TRUNCATECOLUMNS = TRUE");

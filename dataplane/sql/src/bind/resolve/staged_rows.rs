@@ -12,7 +12,9 @@ use crate::catalog::definition::Definition;
 use crate::catalog::file_format::FormatOptions;
 use crate::catalog::file_reading::{FileReading, FileRecords};
 use crate::catalog::stage::{Stage, StageFormat};
-use crate::catalog::staged_rows::{FILE_FACTS, FILE_NAME, LoadOptions, ROW_NUMBER, StageRead, StagedRows};
+use crate::catalog::staged_rows::{
+    FILE_FACTS, FILE_NAME, LoadOptions, MetadataColumn, ROW_NUMBER, StageRead, StagedRows,
+};
 use crate::catalog::table::{Column, Table};
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
@@ -70,6 +72,17 @@ impl StageBinding {
 
     pub fn into_rows(self) -> Vec<StagedRows> {
         self.rows
+    }
+
+    /// Columns that are filled with what is known of a file, as the table calls them.
+    fn included(&self, metadata: Vec<MetadataColumn>) -> Result<Vec<MetadataColumn>, Error> {
+        let own = |one: MetadataColumn| {
+            let found = self.filled.iter().find(|column| column.name.eq_ignore_ascii_case(&one.column));
+            let missing = || Error::syntax(format!("INCLUDE_METADATA names no column of the table: {}", one.column));
+            let column = found.ok_or_else(missing)?.name.clone();
+            Ok(MetadataColumn { column, ..one })
+        };
+        metadata.into_iter().map(own).collect()
     }
 
     /// The columns that a file has for those of the table.
@@ -177,7 +190,8 @@ impl Binder<'_> {
             (None, Some(load)) if !load.transforms => (self.stages.loaded(load, &reading)?, self.stages.filled.clone()),
             (None, _) => (selected(read.width, &reading, &self.stages.facts), Vec::new()),
         };
-        let said = past_load::said(stage, &filled, read.load, &format);
+        let metadata = self.stages.included(read.metadata)?;
+        let said = past_load::said((stage, &format), (&filled, &metadata), read.load);
         Ok(StagedRows {
             schema: stage.schema.clone(),
             name: stage.name.clone(),
@@ -191,6 +205,7 @@ impl Binder<'_> {
             filled,
             members: read.members,
             load: read.load,
+            metadata,
             infers: read.infers,
             said,
             past: None,

@@ -126,6 +126,7 @@ fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
             width: 0,
             members: None,
             load: None,
+            metadata: Vec::new(),
             infers: None,
             job: None,
         });
@@ -276,7 +277,8 @@ fn transformed(target: &[TokenWithSpan], source: &[TokenWithSpan]) -> Result<Sta
     if !is_select || read.infers.is_some() || read.job.is_some() {
         return Err(Error::syntax("COPY INTO loads a stage, or a SELECT from one"));
     }
-    let CopyOptions { names, pattern, format, load } = CopyOptions::said(source.get(end + 1..).unwrap_or_default())?;
+    let CopyOptions { names, pattern, format, load, .. } =
+        CopyOptions::said(source.get(end + 1..).unwrap_or_default())?;
     if load.by_name.is_some() {
         return Err(Error::syntax("MATCH_BY_COLUMN_NAME stands without a query, which names the values itself"));
     }

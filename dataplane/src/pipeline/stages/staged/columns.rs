@@ -11,6 +11,40 @@ const JSON: &str = "JSON";
 /// The number of a row, where its file is read from the begin.
 const NUMBER: &str = "row_number() over ()";
 
+/// A file that is read, and what numbers its records.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadFile<'f> {
+    pub file: &'f StageFile,
+    pub number: &'f str,
+}
+
+impl<'f> ReadFile<'f> {
+    /// One that is read from the begin.
+    pub fn whole(file: &'f StageFile) -> Self {
+        Self { file, number: NUMBER }
+    }
+
+    /// What is known of it by this name.
+    fn fact(self, name: &str) -> String {
+        match name {
+            sql::FILE_NAME => quote::text(&self.file.path),
+            sql::CONTENT_KEY => quote::text(&self.file.md5),
+            sql::LAST_MODIFIED => {
+                let modified: DateTime<Utc> = self.file.modified.into();
+                format!("cast('{}' as timestamp)", modified.format("%Y-%m-%d %H:%M:%S%.6f"))
+            }
+            sql::SCAN_TIME => "now()".to_owned(),
+            _ => self.number.to_owned(),
+        }
+    }
+
+    /// What a load fills a column with in place of a value of the file; none where it is to have that.
+    fn filling(self, rows: &StagedRows, column: &Column) -> Option<String> {
+        let fact = self.fact(rows.metadata.iter().find(|one| one.column == column.name)?.value);
+        Some(if column.type_name == JSON { format!("to_json({fact})") } else { fact })
+    }
+}
+
 /// What fills it from a query of a file.
 pub(super) fn filled(rows: &StagedRows, values: &[String], query: &str) -> String {
     format!("insert into {} select {} from ({query}) as file", rows.place(), values.join(", "))
@@ -41,23 +75,8 @@ pub(super) fn named(columns: &[FileColumn]) -> Vec<String> {
 }
 
 /// Of the columns that a statement selects, those that say where a row is from.
-pub(super) fn origin(rows: &StagedRows, file: &StageFile) -> Vec<String> {
-    origin_numbered(rows, file, NUMBER)
-}
-
-/// The same where something else is the number of a row.
-pub(super) fn origin_numbered(rows: &StagedRows, file: &StageFile, number: &str) -> Vec<String> {
-    let value = |column: &Column| match column.name.as_str() {
-        sql::FILE_NAME => quote::text(&file.path),
-        sql::CONTENT_KEY => quote::text(&file.md5),
-        sql::LAST_MODIFIED => {
-            let modified: DateTime<Utc> = file.modified.into();
-            format!("cast('{}' as timestamp)", modified.format("%Y-%m-%d %H:%M:%S%.6f"))
-        }
-        sql::SCAN_TIME => "now()".to_owned(),
-        _ => number.to_owned(),
-    };
-    rows.columns.iter().skip(rows.width()).map(value).collect()
+pub(super) fn origin(rows: &StagedRows, read: ReadFile<'_>) -> Vec<String> {
+    rows.columns.iter().skip(rows.width()).map(|column| read.fact(&column.name)).collect()
 }
 
 /// The values of CSV as an object of `c1`, `c2` and so on.
@@ -70,20 +89,27 @@ pub(super) fn object(columns: &[FileColumn]) -> String {
 }
 
 /// `$1` and so on of a record that is one value: only the first is there.
-pub(super) fn whole(rows: &StagedRows, file: &StageFile) -> Vec<String> {
+pub(super) fn whole(rows: &StagedRows, read: ReadFile<'_>) -> Vec<String> {
     let value = |place: usize| if place == 0 { quote::name(RECORD) } else { "cast(null as json)".to_owned() };
-    (0..rows.width()).map(value).chain(origin(rows, file)).collect()
+    (0..rows.width()).map(value).chain(origin(rows, read)).collect()
 }
 
 /// What a record that is one value has for the columns of a table, or for `$1` and so on.
-pub(super) fn records(rows: &StagedRows, file: &StageFile) -> Vec<Option<String>> {
-    let values = if rows.selects() { whole(rows, file) } else { vec![quote::name(RECORD)] };
+pub(super) fn records(rows: &StagedRows, read: ReadFile<'_>) -> Vec<Option<String>> {
+    let values = if rows.selects() { whole(rows, read) } else { vec![quote::name(RECORD)] };
     values.into_iter().map(Some).collect()
 }
 
 /// The values of an object's members for the columns of a table, as texts or JSON; none of one that no object has.
-pub(super) fn member_values(rows: &StagedRows, keys: &[String], how: NameMatching) -> Vec<Option<String>> {
+pub(super) fn member_values(
+    rows: &StagedRows,
+    read: ReadFile<'_>,
+    (keys, how): (&[String], NameMatching),
+) -> Vec<Option<String>> {
     let value = |column: &Column| {
+        if let Some(filling) = read.filling(rows, column) {
+            return Some(filling);
+        }
         let taken = if column.type_name == JSON { "json_extract" } else { "json_extract_string" };
         let member = |key: &String| {
             let pointer = quote::text(&format!("/{}", key.replace('~', "~0").replace('/', "~1")));
@@ -97,8 +123,15 @@ pub(super) fn member_values(rows: &StagedRows, keys: &[String], how: NameMatchin
 }
 
 /// The values of a file of columns for those of a table; none of one that it has not.
-pub(super) fn column_values(rows: &StagedRows, names: &[String], how: NameMatching) -> Vec<Option<String>> {
+pub(super) fn column_values(
+    rows: &StagedRows,
+    read: ReadFile<'_>,
+    (names, how): (&[String], NameMatching),
+) -> Vec<Option<String>> {
     let value = |column: &Column| {
+        if let Some(filling) = read.filling(rows, column) {
+            return Some(filling);
+        }
         let found = quote::name(matching(&column.name, names, how).next()?);
         Some(if column.type_name == JSON { format!("to_json({found})") } else { found })
     };
@@ -106,8 +139,15 @@ pub(super) fn column_values(rows: &StagedRows, names: &[String], how: NameMatchi
 }
 
 /// The texts of CSV with a header for the columns of a table; none of one that it has not.
-pub(super) fn headed_values(rows: &StagedRows, names: &[String], how: NameMatching) -> Vec<Option<String>> {
+pub(super) fn headed_values(
+    rows: &StagedRows,
+    read: ReadFile<'_>,
+    (names, how): (&[String], NameMatching),
+) -> Vec<Option<String>> {
     let value = |column: &Column| {
+        if let Some(filling) = read.filling(rows, column) {
+            return Some(filling);
+        }
         let found = matching(&column.name, names, how).next()?;
         let place = names.iter().position(|name| name == found)?;
         Some(quote::name(&format!("${}", place + 1)))
@@ -126,10 +166,18 @@ pub(super) fn cast(rows: &StagedRows, values: &[Option<String>]) -> Vec<String> 
 }
 
 /// The columns of CSV with a header, each read as the column of the table that it is, and the values for the table.
-pub(super) fn headed(rows: &StagedRows, names: &[String], how: NameMatching) -> (Vec<FileColumn>, Vec<String>) {
+pub(super) fn headed(
+    rows: &StagedRows,
+    file: ReadFile<'_>,
+    (names, how): (&[String], NameMatching),
+) -> (Vec<FileColumn>, Vec<String>) {
     let mut read = numbered(names.len());
     let mut values = Vec::with_capacity(rows.columns.len());
     for column in &rows.columns {
+        if let Some(filling) = file.filling(rows, column) {
+            values.push(format!("cast({filling} as {})", column.type_name));
+            continue;
+        }
         let found = matching(&column.name, names, how).next();
         let place = found.and_then(|found| names.iter().position(|name| name == found));
         let value = match place.and_then(|place| read.get_mut(place)) {

@@ -10,6 +10,7 @@ use sql::ast::quote;
 use sql::{CsvRecords, FileRecords, LoadOptions, NameMatching, OnError, RecordWidth};
 
 use super::checks::RecordChecks;
+use super::columns::ReadFile;
 use super::doubted::DoubtedFile;
 use super::parquet::ParquetRows;
 use super::parquet_source::ParquetAhead;
@@ -158,7 +159,7 @@ impl FileSource<'_> {
                 .to_owned(),
         })?;
         sift = sift.first(load.shows());
-        if selects {
+        if selects || !self.rows.metadata.is_empty() {
             sift = sift.numbered();
         } else if load.by_name.is_none() && load.validates.is_none() {
             sift = sift.doubting(DoubtfulRecords::of(signs, self.rows, load.truncates));
@@ -175,10 +176,14 @@ impl FileSource<'_> {
         let signs = CsvSigns { delimiter, quote, escape, skipped: 0, nulls, is_padded: !is_exact, has_header };
         let values = match load.by_name {
             _ if sifted.records == 0 => Vec::new(),
-            Some(how) => self.headed(file, (&spool, &signs, read.as_slice()), how, own).await?,
+            Some(how) => {
+                let of = ReadFile { file, number: &number };
+                self.headed(of, (&spool, &signs, read.as_slice()), how, own).await?
+            }
             None => {
                 let texts = (1..=columns).map(|place| quote::name(&format!("${place}")));
-                let origin = if selects { columns::origin_numbered(self.rows, file, &number) } else { Vec::new() };
+                let of = ReadFile { file, number: &number };
+                let origin = if selects { columns::origin(self.rows, of) } else { Vec::new() };
                 texts.chain(origin).map(Some).collect()
             }
         };
@@ -196,7 +201,7 @@ impl FileSource<'_> {
     /// The values of CSV by the names that its first record has for them.
     async fn headed(
         &mut self,
-        file: &StageFile,
+        of: ReadFile<'_>,
         (spool, signs, read): (&SpoolFile, &CsvSigns, &[FileColumn]),
         how: NameMatching,
         own: &mut Session,
@@ -204,8 +209,8 @@ impl FileSource<'_> {
         let signs = CsvSigns { is_padded: true, has_header: false, ..signs.clone() };
         let first = spool.csv_rows(&signs, read).map_err(|error| self.query.fault(error))?;
         let names = own.first_texts(&first, read, self.query.deadline, &self.query.ask.cancel).await;
-        let names = names.map_err(|error| self.fault(file, error))?;
-        Ok(columns::headed_values(self.rows, names.get(1..).unwrap_or_default(), how))
+        let names = names.map_err(|error| self.fault(of.file, error))?;
+        Ok(columns::headed_values(self.rows, of, (names.get(1..).unwrap_or_default(), how)))
     }
 
     async fn json_values(
@@ -226,9 +231,10 @@ impl FileSource<'_> {
         let values = match load.by_name {
             Some(how) => {
                 let keys = own.record_keys(&query, self.query.deadline, &self.query.ask.cancel).await;
-                columns::member_values(self.rows, &keys.map_err(|error| self.fault(file, error))?, how)
+                let keys = keys.map_err(|error| self.fault(file, error))?;
+                columns::member_values(self.rows, ReadFile::whole(file), (&keys, how))
             }
-            None => columns::records(self.rows, file),
+            None => columns::records(self.rows, ReadFile::whole(file)),
         };
         Ok(Some(SpooledRecords::numbered(spool, query, values)))
     }
@@ -245,8 +251,11 @@ impl FileSource<'_> {
         let rows = ParquetRows::of(&spool, binary_is_text, self.rows, (own, self.query)).await;
         let rows = rows.map_err(|error| self.fault(file, error))?;
         let (query, values) = match load.by_name {
-            Some(how) => (rows.query, columns::column_values(self.rows, &rows.names, how)),
-            None => (rows.records(), columns::records(self.rows, file)),
+            Some(how) => {
+                let values = columns::column_values(self.rows, ReadFile::whole(file), (&rows.names, how));
+                (rows.query, values)
+            }
+            None => (rows.records(), columns::records(self.rows, ReadFile::whole(file))),
         };
         let query = columns::limited(query, load.shows());
         Ok(Some(SpooledRecords::numbered(spool, query, values)))

@@ -10,7 +10,7 @@ use sql::{FileRecords, MemberRead};
 
 use super::super::snapshot::agrees_here;
 use super::super::transpile::Native;
-use super::columns;
+use super::columns::{self, ReadFile};
 use super::parquet::ParquetRows;
 use super::parquet_source::ParquetAhead;
 use super::source::FileSource;
@@ -69,7 +69,8 @@ impl FileSource<'_> {
         let spool = self.parquet_spool(&mut ahead).await?;
         let found = ParquetRows::of(&spool, binary_is_text, rows, (self.session, self.query)).await;
         let found = found.map_err(|error| self.fault(file, error))?;
-        let (mut own, names) = (columns::whole(rows, file), rows.columns.iter().map(|column| &column.name));
+        let (mut own, names) =
+            (columns::whole(rows, ReadFile::whole(file)), rows.columns.iter().map(|column| &column.name));
         if let Some(first) = own.first_mut() {
             *first = format!("to_json({ROW})");
         }

@@ -4,6 +4,7 @@ use engine::{CsvSigns, FileFault, Kind, Outcome, RECORD, SpoolFile, Statement};
 use sql::ast::quote;
 use sql::{CsvRecords, FileRecords, LoadOptions, RecordWidth};
 
+use super::columns::ReadFile;
 use super::parquet::ParquetRows;
 use super::parquet_source::ParquetAhead;
 use super::records::RecordScan;
@@ -104,17 +105,19 @@ impl FileSource<'_> {
                 let rows = spool.csv_rows(&signs, &texts).map_err(|error| self.query.fault(error))?;
                 let (deadline, cancel) = (self.query.deadline, &self.query.ask.cancel);
                 let names = self.session.first_texts(&rows, &texts, deadline, cancel).await;
-                columns::headed(self.rows, &names.map_err(|error| self.fault(file, error))?, how)
+                let names = names.map_err(|error| self.fault(file, error))?;
+                columns::headed(self.rows, ReadFile::whole(file), (&names, how))
             }
             None if self.rows.external.is_some() => {
                 let read = columns::numbered(most);
-                let values = std::iter::once(columns::object(&read)).chain(columns::origin(self.rows, file)).collect();
+                let origin = columns::origin(self.rows, ReadFile::whole(file));
+                let values = std::iter::once(columns::object(&read)).chain(origin).collect();
                 (read, values)
             }
             None if self.rows.selects() => {
                 let read = columns::numbered(most.max(width));
                 let taken = columns::named(&read).into_iter().take(width);
-                let values = taken.chain(columns::origin(self.rows, file)).collect();
+                let values = taken.chain(columns::origin(self.rows, ReadFile::whole(file))).collect();
                 (read, values)
             }
             None => {
@@ -142,9 +145,10 @@ impl FileSource<'_> {
             Some(LoadOptions { by_name: Some(how), .. }) => {
                 let keys = self.session.record_keys(&records, self.query.deadline, &self.query.ask.cancel).await;
                 let keys = keys.map_err(|error| self.fault(file, error))?;
-                columns::cast(self.rows, &columns::member_values(self.rows, &keys, how))
+                let read = ReadFile::whole(file);
+                columns::cast(self.rows, &columns::member_values(self.rows, read, (&keys, how)))
             }
-            _ if self.rows.selects() => columns::whole(self.rows, file),
+            _ if self.rows.selects() => columns::whole(self.rows, ReadFile::whole(file)),
             _ => vec![quote::name(RECORD)],
         };
         self.written(file, &values, &records).await
@@ -164,12 +168,13 @@ impl FileSource<'_> {
         let spool = self.parquet_spool(ahead).await?;
         let rows = ParquetRows::of(&spool, binary_is_text, self.rows, (self.session, self.query)).await;
         let rows = rows.map_err(|error| self.fault(file, error))?;
+        let read = ReadFile::whole(file);
         let Some(LoadOptions { by_name: Some(how), .. }) = self.rows.load else {
             let is_whole = !self.rows.selects();
-            let values = if is_whole { vec![quote::name(RECORD)] } else { columns::whole(self.rows, file) };
+            let values = if is_whole { vec![quote::name(RECORD)] } else { columns::whole(self.rows, read) };
             return Ok(SpooledQuery { query: rows.records(), spool, values });
         };
-        let values = columns::cast(self.rows, &columns::column_values(self.rows, &rows.names, how));
+        let values = columns::cast(self.rows, &columns::column_values(self.rows, read, (&rows.names, how)));
         Ok(SpooledQuery { query: rows.query, spool, values })
     }
 

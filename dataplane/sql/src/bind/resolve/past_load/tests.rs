@@ -42,6 +42,8 @@ fn a_load_is_read_again_as_it_was_said() {
         "COPY INTO t FROM @s FILE_FORMAT = (TYPE = CSV PARSE_HEADER = TRUE) MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE",
         "COPY INTO t FROM @~ FILE_FORMAT = (TYPE = JSON) MATCH_BY_COLUMN_NAME = CASE_SENSITIVE",
         "COPY INTO t FROM @%t",
+        "COPY INTO t FROM @~ FILE_FORMAT = (TYPE = JSON) MATCH_BY_COLUMN_NAME = CASE_SENSITIVE \
+         INCLUDE_METADATA = (NOTE = metadata$filename, id = METADATA$FILE_ROW_NUMBER)",
     ] {
         let rows = loaded(sql);
         let bound = validated(ASKED, Some(past_of(&rows))).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -52,6 +54,7 @@ fn a_load_is_read_again_as_it_was_said() {
         assert_eq!(past.files.len(), 1, "{sql}");
         let read = &past.rows;
         assert_eq!((&read.reading, &read.columns, &read.filled), (&rows.reading, &rows.columns, &rows.filled), "{sql}");
+        assert_eq!((read.metadata.len(), &read.metadata), (sql.matches('$').count(), &rows.metadata), "{sql}");
         let (load, then) = (read.load.unwrap(), rows.load.unwrap());
         assert!(load.tells_faults(), "{sql}");
         assert_eq!((load.by_name, load.truncates), (then.by_name, then.truncates), "{sql}");

@@ -1,6 +1,6 @@
 //! Options behind the stage of COPY INTO a table: which files are loaded, how they are read, and what is an error.
 
-use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptions};
+use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptionKind, KeyValueOptions};
 use sqlparser::dialect::SnowflakeDialect;
 use sqlparser::tokenizer::{Location, TokenWithSpan};
 
@@ -8,7 +8,8 @@ use crate::ast::error::Error;
 use crate::catalog::file_format::{counted, flagged, listed, word};
 use crate::catalog::stage::{StageFormat, format};
 use crate::catalog::staged_rows::{
-    AfterLoad, ErrorLimit, FileChoice, LoadOptions, NameMatching, OnError, StageRead, ToldFiles, ValidatedFiles,
+    AfterLoad, ErrorLimit, FileChoice, LoadOptions, MetadataColumn, NameMatching, OnError, StageRead, ToldFiles,
+    ValidatedFiles, metadata_named,
 };
 use crate::syntax::parse::{end, options, parser, refused};
 
@@ -23,6 +24,7 @@ pub(super) struct CopyOptions {
     pub pattern: Option<String>,
     pub format: Option<StageFormat>,
     pub load: LoadOptions,
+    pub metadata: Vec<MetadataColumn>,
 }
 
 impl CopyOptions {
@@ -34,10 +36,14 @@ impl CopyOptions {
     }
 
     fn of(given: &KeyValueOptions) -> Result<Self, Error> {
-        let mut copy = Self { names: Vec::new(), pattern: None, format: None, load: LoadOptions::default() };
+        let (load, metadata) = (LoadOptions::default(), Vec::new());
+        let mut copy = Self { names: Vec::new(), pattern: None, format: None, load, metadata };
         given.options.iter().try_for_each(|option| copy.takes(option))?;
         if !copy.names.is_empty() && copy.pattern.is_some() {
             return Err(Error::syntax("FILES and PATTERN do not stand together"));
+        }
+        if !copy.metadata.is_empty() && copy.load.by_name.is_none() {
+            return Err(Error::syntax("INCLUDE_METADATA stands with MATCH_BY_COLUMN_NAME"));
         }
         if copy.load.shows().is_some() {
             copy.load.on_error = OnError::Abort; // the first record that fails ends it
@@ -57,6 +63,7 @@ impl CopyOptions {
             "PATTERN" => self.pattern = Some(word(option)?.to_owned()),
             "FILE_FORMAT" => self.format = Some(format(option)?),
             "MATCH_BY_COLUMN_NAME" => self.load.by_name = matching(option)?,
+            "INCLUDE_METADATA" => self.metadata = included(option)?,
             "ON_ERROR" => self.load.on_error = on_error(option)?,
             "TRUNCATECOLUMNS" => self.load.truncates = flag()?,
             // the same said the other way round
@@ -79,9 +86,10 @@ impl CopyOptions {
     }
 
     pub fn read(self, at: Location, path: String) -> StageRead {
-        let Self { names, pattern, format, load } = self;
+        let Self { names, pattern, format, load, metadata } = self;
         let chosen = FileChoice { prefix: path, names, pattern };
-        StageRead { at, chosen, format, width: 0, members: None, load: Some(load), infers: None, job: None }
+        let load = Some(load);
+        StageRead { at, chosen, format, width: 0, members: None, load, metadata, infers: None, job: None }
     }
 }
 
@@ -92,6 +100,17 @@ fn matching(option: &KeyValueOption) -> Result<Option<NameMatching>, Error> {
         "CASE_INSENSITIVE" => Ok(Some(NameMatching::CaseInsensitive)),
         _ => Err(Error::syntax("MATCH_BY_COLUMN_NAME is CASE_SENSITIVE, CASE_INSENSITIVE or NONE")),
     }
+}
+
+/// `(column = METADATA$FILENAME, …)`.
+fn included(option: &KeyValueOption) -> Result<Vec<MetadataColumn>, Error> {
+    let wrong = || Error::syntax("INCLUDE_METADATA is (column = METADATA$FILENAME, …)");
+    let KeyValueOptionKind::KeyValueOptions(within) = &option.option_value else { return Err(wrong()) };
+    let one = |option: &KeyValueOption| {
+        let value = metadata_named(word(option)?).ok_or_else(wrong)?;
+        Ok(MetadataColumn { column: option.option_name.clone(), value })
+    };
+    within.options.iter().map(one).collect()
 }
 
 fn validated(option: &KeyValueOption) -> Result<ValidatedFiles, Error> {

@@ -116,8 +116,8 @@ impl InferArguments {
         let NamedStage { at, name, path } = location;
         let chosen = FileChoice { prefix: path, names: files, pattern: None };
         let format = Some(StageFormat::Named(format));
-        let read =
-            StageRead { at, chosen, format, width: 0, members: None, load: None, infers: Some(options), job: None };
+        let (members, load, metadata, infers) = (None, None, Vec::new(), Some(options));
+        let read = StageRead { at, chosen, format, width: 0, members, load, metadata, infers, job: None };
         Ok(CalledTable { name, read, length })
     }
 }

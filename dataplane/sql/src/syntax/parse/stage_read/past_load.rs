@@ -46,7 +46,8 @@ pub(super) fn read(tokens: &[TokenWithSpan]) -> Result<Option<CalledTable>, Erro
     }
     let job = Some(job(&value.token).ok_or_else(wrong)?);
     let (at, chosen) = (last.span.start, FileChoice::default());
-    let read = StageRead { at, chosen, format: None, width: 0, members: None, load: None, infers: None, job };
+    let (members, load, metadata, infers) = (None, None, Vec::new(), None);
+    let read = StageRead { at, chosen, format: None, width: 0, members, load, metadata, infers, job };
     Ok(Some(CalledTable { name: name.to_vec(), read, length: tokens.len() - behind.len() }))
 }
 
