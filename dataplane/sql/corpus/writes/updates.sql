@@ -6,3 +6,5 @@ MERGE INTO m USING (SELECT 1 AS id, 'new' AS val) s ON m.id = s.id WHEN MATCHED 
 CREATE OR REPLACE TABLE ct AS SELECT IFF(a > 10, 1, 0) AS z FROM t;
 UPDATE t x SET X.a = 1, t.b = 2;
 UPDATE main.t SET main.t.a = 1, t.b = 2;
+INSERT INTO m SELECT id, src:s FROM v;
+INSERT INTO m (val) SELECT src FROM v WHERE src:s = 'x';

@@ -1,5 +1,7 @@
-//! Conversion of values that are written into a column: text is read as a cast to the column's type reads it, and a
-//! column of variants makes a variant of any plain value.
+//! Conversion of values that are written into a column to what that holds.
+//!
+//! Text is read as a cast to the column's type reads it. A column of variants makes a variant of any plain value, and one
+//! of texts takes the text of any variant.
 //!
 //! The engine's own reading differs from a cast's: it takes no blank before an offset, and no `on` for TRUE.
 
@@ -10,7 +12,7 @@ use sqlparser::ast::{
 };
 
 use super::call::take_expr;
-use super::{Context, compose, moments, templates};
+use super::{Context, compose, meeting, moments, templates};
 use crate::ast::error::Error;
 use crate::ast::names;
 use crate::bind::scope::BoundColumn;
@@ -67,7 +69,7 @@ fn merged(Merge { table, clauses, .. }: &mut Merge, context: &mut Context<'_>) -
 
 /// Whether a value may have to be read before it is written.
 fn reads(kind: Type) -> bool {
-    matches!(kind, Type::Json | Type::Boolean | Type::Date | Type::Timestamp | Type::TimestampTz)
+    matches!(kind, Type::Json | Type::Text | Type::Boolean | Type::Date | Type::Timestamp | Type::TimestampTz)
 }
 
 /// The types of the columns that are written, all of them where none is named.
@@ -96,6 +98,9 @@ fn assigned(assignments: &mut [Assignment], written: &[BoundColumn], context: &m
 
 fn rows(values: &mut Values, kinds: &[Type], context: &mut Context<'_>) -> Result<(), Error> {
     for (cell, kind) in values.rows.iter_mut().flat_map(|row| row.content.iter_mut().zip(kinds)) {
+        if *kind == Type::Text && matches!(cell, Expr::Value(_)) {
+            continue; // which is no variant
+        }
         let known = context.type_of(cell);
         *cell = stored(take_expr(cell), *kind, known, context)?;
     }
@@ -141,6 +146,8 @@ fn is_row_by_row(source: &Query) -> bool {
 fn stored(value: Expr, column: Type, known: Type, context: &mut Context<'_>) -> Result<Expr, Error> {
     match column {
         Type::Json => variant(value, known, context),
+        // without the quotes that the engine would leave there
+        Type::Text if known == Type::Json => Ok(meeting::unquoted(value)),
         Type::TimestampTz if parameter(&value).is_some() => Ok(moments::with_zone(value)),
         Type::Boolean | Type::Date | Type::Timestamp | Type::TimestampTz if known == Type::Text => {
             match compose::literal(&value) {
