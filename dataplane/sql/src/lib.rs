@@ -32,7 +32,7 @@ pub use catalog::attached_read::AttachedRead;
 pub use catalog::column_comment::ColumnComment;
 pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;
-pub use catalog::external_change::ExternalChange;
+pub use catalog::external_change::{ExternalChange, ListChange};
 pub use catalog::external_rows::ExternalRows;
 pub use catalog::external_table::{KeptExternalTable, RECORD_COLUMN};
 pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRecords, RecordWidth};

@@ -71,6 +71,18 @@ pub fn refreshed(table_id: &str, prefix: &str, files: &[StageFile]) -> Vec<Strin
     std::iter::once(forgotten).chain(inserted(&table, files)).collect()
 }
 
+/// Has a table have these files too.
+pub fn added(table_id: &str, files: &[StageFile]) -> Vec<String> {
+    inserted(&quote::text(table_id), files).into_iter().collect()
+}
+
+/// Has a table have none of the files of these paths.
+pub fn removed(table_id: &str, paths: &[String]) -> String {
+    let (table, paths) = (quote::text(table_id), paths.iter().map(|path| quote::text(path)).collect::<Vec<_>>());
+    let paths = paths.join(", ");
+    format!("delete from raw._svc_loads.external_files where table_id = {table} and path in ({paths})")
+}
+
 /// Forgets a table.
 pub fn forgotten(table_id: &str) -> String {
     format!("delete from raw._svc_loads.external_files where table_id = {}", quote::text(table_id))
@@ -115,5 +127,8 @@ mod tests {
         assert!(files.ends_with("values ('q''1', 'a''b.csv', 3, 'x')"), "{files}");
         let [forgotten]: [String; 1] = refreshed("q1", "it's/", &[]).try_into().unwrap();
         assert!(forgotten.ends_with("starts_with(path, 'it''s/') and path not in ('')"), "{forgotten}");
+        let removed = removed("q1", &["it's".to_owned(), "b".to_owned()]);
+        assert!(removed.ends_with("where table_id = 'q1' and path in ('it''s', 'b')"), "{removed}");
+        assert_eq!(added("q1", &[]), Vec::<String>::new());
     }
 }

@@ -174,10 +174,10 @@ impl Statement {
                 }
             }
             Ok(text) => match &self.kind {
-                StatementKind::ExternalTable(ExternalCommand::Refresh { .. }) => {
-                    format!("{} REFRESH ?", text.replacen("TABLE ", "EXTERNAL TABLE ", 1))
-                }
-                StatementKind::ExternalTable(_) => text.replacen("VIEW ", "EXTERNAL TABLE ", 1),
+                StatementKind::ExternalTable(command) => match command.altered() {
+                    Some(words) => format!("{} {words} ?", text.replacen("TABLE ", "EXTERNAL TABLE ", 1)),
+                    None => text.replacen("VIEW ", "EXTERNAL TABLE ", 1),
+                },
                 _ => text.clone(),
             },
             Err(_) => digest(&self.source.own),

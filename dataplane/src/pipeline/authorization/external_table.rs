@@ -16,7 +16,11 @@ pub(in crate::pipeline) fn permitted(
     resolved: &sql::Resolved,
 ) -> Result<()> {
     let rows = match resolved.external() {
-        Some(sql::ExternalChange::Made { rows, .. } | sql::ExternalChange::Refreshed { rows }) => rows,
+        Some(
+            sql::ExternalChange::Made { rows, .. }
+            | sql::ExternalChange::Refreshed { rows }
+            | sql::ExternalChange::Listed { rows, .. },
+        ) => rows,
         Some(sql::ExternalChange::Dropped { .. } | sql::ExternalChange::Nothing) | None => return Ok(()),
     };
     let stage = rows.path();

@@ -339,7 +339,9 @@ fn staged(on: DefinitionKind, done: Operation) -> Command {
 fn external(command: &sql::ExternalCommand) -> Command {
     match command {
         sql::ExternalCommand::Create(_) => Command::Other("CREATE EXTERNAL TABLE"),
-        sql::ExternalCommand::Refresh { .. } => Command::Other("ALTER EXTERNAL TABLE"),
+        sql::ExternalCommand::Refresh { .. } | sql::ExternalCommand::List { .. } => {
+            Command::Other("ALTER EXTERNAL TABLE")
+        }
         sql::ExternalCommand::Drop => Command::Other("DROP EXTERNAL TABLE"),
         sql::ExternalCommand::Show => Command::Select,
     }

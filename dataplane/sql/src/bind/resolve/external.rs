@@ -72,6 +72,17 @@ impl Binder<'_> {
                 };
                 Ok(Some(BoundExternal { comment: Comment::default(), change }))
             }
+            (ExternalCommand::List { change, files }, Statement::AlterTable(alter)) => {
+                let change = match self.external_named(&mut alter.name, alter.if_exists)? {
+                    Some(table) => {
+                        let rows = Box::new(self.rows_of_external(&table)?);
+                        let paths = files.iter().map(|file| format!("{}{file}", rows.chosen.prefix)).collect();
+                        ExternalChange::Listed { rows, paths, change: *change }
+                    }
+                    None => ExternalChange::Nothing,
+                };
+                Ok(Some(BoundExternal { comment: Comment::default(), change }))
+            }
             (ExternalCommand::Drop, Statement::Drop { names, if_exists, .. }) => {
                 let [name] = names.as_mut_slice() else { return Err(Error::unsupported("DROP of several at once")) };
                 let change = match self.external_named(name, *if_exists)?.and_then(|table| table.external.clone()) {

@@ -3,6 +3,8 @@
 //! One that is made becomes a view: a query of its columns over the stage, so that names, types and expressions are
 //! admitted as those of any query. What is said of its files is kept beside the tree.
 
+mod listed;
+
 use sqlparser::ast::{
     CreateView, DescribeAlias, Ident, ObjectName, ObjectType, SelectItem, SetExpr, Statement, TableFactor,
 };
@@ -51,7 +53,7 @@ pub(super) fn read(tokens: &[TokenWithSpan]) -> Result<Option<StagedStatement>, 
     let read = if is_word(verb, "create") {
         created(&rest, or_replace)
     } else if is_word(verb, "alter") {
-        refreshed(rest)
+        altered(rest)
     } else if is_word(verb, "drop") {
         dropped(rest)
     } else if is_word(verb, "describe") || is_word(verb, "desc") {
@@ -111,24 +113,27 @@ fn dropped(rest: Vec<TokenWithSpan>) -> Result<StagedStatement, Error> {
     Ok(external(partial::dropped(ObjectType::View, if_exists, name), ExternalCommand::Drop))
 }
 
-/// `ALTER EXTERNAL TABLE t REFRESH ['path']`: nothing of the table itself is changed.
-fn refreshed(rest: Vec<TokenWithSpan>) -> Result<StagedStatement, Error> {
+/// `ALTER EXTERNAL TABLE t REFRESH ['path']`, or `… ADD FILES ('path', …)`: nothing of the table itself is changed.
+fn altered(rest: Vec<TokenWithSpan>) -> Result<StagedStatement, Error> {
     let mut parser = parser(&SnowflakeDialect {}, rest);
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     let name = parser.parse_object_name(false).map_err(refused)?;
     let action = parser.next_token();
-    if !is_word(&action.token, "refresh") {
-        return Err(Error::unsupported("ALTER EXTERNAL TABLE other than REFRESH").at(action.span.start));
-    }
-    let next = parser.peek_token();
-    let mut path = String::new();
-    if let Token::SingleQuotedString(text) = &next.token {
-        path.clone_from(text);
-        parser.next_token();
-    }
+    let command = if is_word(&action.token, "refresh") {
+        let next = parser.peek_token();
+        let mut path = String::new();
+        if let Token::SingleQuotedString(text) = &next.token {
+            path.clone_from(text);
+            parser.next_token();
+        }
+        leads_down(&path).map_err(|error| error.at(next.span.start))?;
+        ExternalCommand::Refresh { path }
+    } else {
+        let others = || Error::unsupported("ALTER EXTERNAL TABLE other than REFRESH, ADD FILES and REMOVE FILES");
+        listed::read(&mut parser, &action.token)?.ok_or_else(|| others().at(action.span.start))?
+    };
     end(&parser).map_err(refused)?;
-    leads_down(&path).map_err(|error| error.at(next.span.start))?;
-    Ok(external(partial::altered(name, if_exists, Vec::new()), ExternalCommand::Refresh { path }))
+    Ok(external(partial::altered(name, if_exists, Vec::new()), command))
 }
 
 fn created(tokens: &[TokenWithSpan], or_replace: bool) -> Result<StagedStatement, Error> {

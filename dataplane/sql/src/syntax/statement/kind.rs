@@ -7,6 +7,7 @@ use sqlparser::ast::{
 use super::{Operation, TableTemplate, Unload};
 use crate::ast::construct::construct;
 use crate::catalog::definition::DefinitionKind;
+use crate::catalog::external_change::ListChange;
 use crate::catalog::external_table::ExternalDefinition;
 use crate::syntax::refusals;
 
@@ -70,6 +71,11 @@ pub enum ExternalCommand {
     Refresh {
         path: String,
     },
+    /// These files, behind its own path, are among its files from now on, or no longer.
+    List {
+        change: ListChange,
+        files: Vec<String>,
+    },
     Drop,
     Show,
 }
@@ -78,9 +84,19 @@ impl ExternalCommand {
     pub fn operation(&self) -> Operation {
         match self {
             Self::Create(_) => Operation::Create,
-            Self::Refresh { .. } => Operation::Alter,
+            Self::Refresh { .. } | Self::List { .. } => Operation::Alter,
             Self::Drop => Operation::Drop,
             Self::Show => Operation::Select,
+        }
+    }
+
+    /// The words for what it alters; none where it alters nothing.
+    pub(crate) fn altered(&self) -> Option<&'static str> {
+        match self {
+            Self::Refresh { .. } => Some("REFRESH"),
+            Self::List { change: ListChange::Added, .. } => Some("ADD FILES"),
+            Self::List { change: ListChange::Removed, .. } => Some("REMOVE FILES"),
+            Self::Create(_) | Self::Drop | Self::Show => None,
         }
     }
 }
@@ -140,7 +156,10 @@ impl StatementKind {
 
     /// Whether it alters a table in nothing that a policy names.
     pub fn keeps_names(&self) -> bool {
-        matches!(self, Self::Comment | Self::ExternalTable(ExternalCommand::Refresh { .. }))
+        match self {
+            Self::ExternalTable(command) => command.altered().is_some(),
+            other => *other == Self::Comment,
+        }
     }
 }
 

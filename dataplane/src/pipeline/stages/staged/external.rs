@@ -6,9 +6,9 @@
 use std::collections::HashSet;
 
 use arrow::array::RecordBatch;
-use engine::{Outcome, Session, Statement};
+use engine::{FileFault, Outcome, Session, Statement};
 use sql::ast::quote;
-use sql::{EngineSql, ExternalChange, ExternalRows, FILE_NAME, StagedRows};
+use sql::{EngineSql, ExternalChange, ExternalRows, FILE_NAME, ListChange, StagedRows};
 
 use super::source::FileSource;
 use super::unnamed;
@@ -37,6 +37,13 @@ pub(super) async fn changed(
             let found = found(pipeline, query, session, &rows).await?;
             Ok(external_files::refreshed(id(&rows)?, &rows.chosen.prefix, &found))
         }
+        ExternalChange::Listed { rows, paths, change: ListChange::Added } => {
+            let found = found(pipeline, query, session, &rows).await?;
+            Ok(external_files::added(id(&rows)?, &named(found, &paths)?))
+        }
+        ExternalChange::Listed { rows, paths, change: ListChange::Removed } => {
+            Ok(vec![external_files::removed(id(&rows)?, &paths)])
+        }
         ExternalChange::Dropped { id } => Ok(vec![external_files::forgotten(&id)]),
         ExternalChange::Nothing => Ok(Vec::new()),
     }
@@ -51,6 +58,16 @@ fn id(rows: &StagedRows) -> Result<&str> {
 /// The files that the stage has for it now.
 async fn found(pipeline: &Pipeline, query: &Query, session: &mut Session, rows: &StagedRows) -> Result<Vec<StageFile>> {
     FileSource { pipeline, query, session, rows }.chosen().await
+}
+
+/// The files of these paths, each of which must be there.
+fn named(mut found: Vec<StageFile>, paths: &[String]) -> Result<Vec<StageFile>> {
+    if let Some(path) = paths.iter().find(|path| !found.iter().any(|file| file.path == **path)) {
+        let reason = "the stage has no such file, or the table's PATTERN leaves it out".to_owned();
+        return Err(Error::StagedFileRefused { path: path.clone(), fault: FileFault { line: None, reason } });
+    }
+    found.retain(|file| paths.contains(&file.path));
+    Ok(found)
 }
 
 impl FileSource<'_> {

@@ -106,6 +106,9 @@ fn its_files_are_looked_for_and_it_is_dropped() {
     let refreshed = resolved("ALTER EXTERNAL TABLE logs REFRESH '2026/'").unwrap();
     let Some(ExternalChange::Refreshed { rows }) = refreshed.external() else { panic!("{:?}", refreshed.external()) };
     assert_eq!(rows.chosen.prefix, "logs/2026/");
+    let added = resolved("ALTER EXTERNAL TABLE logs ADD FILES ('2026/a.json', 'b.json')").unwrap();
+    let Some(ExternalChange::Listed { paths, .. }) = added.external() else { panic!("{:?}", added.external()) };
+    assert_eq!(*paths, ["logs/2026/a.json", "logs/b.json"]);
     let dropped = engine("DROP EXTERNAL TABLE logs");
     assert_eq!(dropped.sql, r#"DROP VIEW "raw"."main"."logs""#);
     let none = resolved("DROP EXTERNAL TABLE IF EXISTS absent").unwrap();

@@ -33,6 +33,8 @@ fn the_log_shows_the_statement_without_its_literals() {
     assert!(made.starts_with("CREATE EXTERNAL TABLE t AS SELECT ") && !made.contains("secret"), "{made}");
     for (text, redacted) in [
         ("alter external table if exists t refresh 'secret'", "ALTER EXTERNAL TABLE IF EXISTS t REFRESH ?"),
+        ("alter external table t add files ('secret/a', 'b')", "ALTER EXTERNAL TABLE t ADD FILES ?"),
+        ("alter external table main.t remove files ('secret')", "ALTER EXTERNAL TABLE main.t REMOVE FILES ?"),
         ("drop external table main.t", "DROP EXTERNAL TABLE main.t"),
     ] {
         let statement = parse(text).expect(text);
@@ -73,6 +75,12 @@ fn anything_else_is_refused() {
         "create external table t location = @s location = @other",
         "alter external table t refresh '../other'",
         "alter external table t add column x int",
+        "alter external table t add files ('a', '../b')",
+        "alter external table t add files ()",
+        "alter external table t add files ('')",
+        "alter external table t remove files (a)",
+        "alter external table t remove files ('a') refresh",
+        "alter external table t add partition (day = '2026-01-01') location 'a'",
         "drop external table t cascade",
         "describe external table t type = stage",
     ] {
