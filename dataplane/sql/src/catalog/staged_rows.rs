@@ -104,9 +104,9 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// Whether records are looked at one by one before they are loaded.
+    /// Whether records are looked at one by one before they are loaded: the texts of a query are cut by itself.
     pub fn judges(self) -> bool {
-        self.truncates || self.on_error != OnError::Abort || self.validates.is_some()
+        (self.truncates && !self.transforms) || self.on_error != OnError::Abort || self.validates.is_some()
     }
 
     /// Whether each record that fails is told.

@@ -2,6 +2,8 @@
 //!
 //! Its name is that of the stage, so policies and grants judge it as they judge a table.
 
+mod truncated;
+
 use sqlparser::ast::{ObjectName, Statement, TableAlias, TableFactor};
 
 use super::external::{Conditions, conditions};
@@ -50,7 +52,14 @@ pub(super) struct StageBinding {
 }
 
 impl StageBinding {
-    pub fn new(reads: Vec<StageRead>, target: Option<&Table>, tree: &Statement) -> Result<Self, Error> {
+    /// Of a statement whose query cuts its texts from now on, where it says so.
+    pub fn new(reads: Vec<StageRead>, target: Option<&Table>, tree: &mut Statement) -> Result<Self, Error> {
+        let binding = Self::of(reads, target, tree)?;
+        binding.truncate(tree)?;
+        Ok(binding)
+    }
+
+    fn of(reads: Vec<StageRead>, target: Option<&Table>, tree: &Statement) -> Result<Self, Error> {
         let makes_view = matches!(tree, Statement::CreateView(_));
         let facts = facts_named(&reads, tree);
         let mut binding = Self { reads, conditions: conditions(tree), facts, makes_view, ..Self::default() };

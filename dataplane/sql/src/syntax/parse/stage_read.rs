@@ -285,9 +285,6 @@ fn transformed(target: &[TokenWithSpan], source: &[TokenWithSpan]) -> Result<Sta
     if load.validates.is_some() {
         return Err(Error::syntax("VALIDATION_MODE stands without a query, which makes other rows of the records"));
     }
-    if load.truncates {
-        return Err(Error::unsupported("TRUNCATECOLUMNS of COPY INTO from a query"));
-    }
     read.chosen.names = names;
     read.chosen.pattern = pattern.or(read.chosen.pattern.take());
     read.format = format.or(read.format.take());

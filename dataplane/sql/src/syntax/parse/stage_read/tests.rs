@@ -76,6 +76,9 @@ fn copy_into_says_how_it_goes_on_at_an_error() {
     let load = reads[0].load.unwrap();
     let on_error = OnError::SkipFile(ErrorLimit::Count(1));
     assert_eq!((load.on_error, load.transforms, load.judges()), (on_error, true, true));
+    let (_, reads) = self::reads("COPY INTO t FROM (SELECT $1 FROM @s) TRUNCATECOLUMNS = TRUE");
+    let load = reads[0].load.unwrap();
+    assert_eq!((load.truncates, load.judges()), (true, false), "the query cuts its texts");
     let text = "COPY INTO t FROM @s PURGE = TRUE SIZE_LIMIT = 10 RETURN_FAILED_ONLY = TRUE LOAD_UNCERTAIN_FILES = TRUE";
     let statement = crate::parse(text).unwrap();
     let (after, told, size_limit) = (AfterLoad::Removed, ToldFiles::Failed, Some(10));
@@ -118,10 +121,6 @@ fn what_is_not_done_is_refused_by_name() {
         (
             "COPY INTO t FROM (SELECT $1 FROM @s) VALIDATION_MODE = RETURN_ERRORS",
             "VALIDATION_MODE stands without a query",
-        ),
-        (
-            "COPY INTO t FROM (SELECT $1 FROM @s) TRUNCATECOLUMNS = TRUE",
-            "TRUNCATECOLUMNS of COPY INTO from a query is not supported",
         ),
         ("COPY INTO t FROM @s INCLUDE_METADATA = (a = METADATA$FILENAME)", "stands with MATCH_BY_COLUMN_NAME"),
         ("COPY INTO t FROM @s INCLUDE_METADATA = (a = b)", "INCLUDE_METADATA is (column = METADATA$FILENAME, …)"),
