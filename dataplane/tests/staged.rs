@@ -139,6 +139,8 @@ async fn a_stage_that_a_policy_denies_is_as_if_it_were_not_there() {
         rules.abac_policies = vec![ruled("stages", vec![denied("main.@hid*"), denied("nope*"), denied("@nope")])];
     });
     assert_eq!(world.names("show stages").await, "shown");
+    let listed = world.run("select stage_name from information_schema.stages").await.unwrap().json;
+    assert_eq!(listed, r#"["shown"]"#);
     let code = async |sql: &str| {
         let error = world.run(sql).await.unwrap_err();
         format!("{} {error}", error.code().stable()).replace("nope", "hidden")
@@ -189,6 +191,8 @@ async fn a_rule_by_stage_holds_for_every_use_whether_or_not_there_is_such_a_stag
         rules.abac_policies = vec![ruled("stages", vec![denied])];
     });
     assert_eq!(world.names("show stages").await, "shown");
+    let listed = world.run("select stage_name from information_schema.stages").await.unwrap().json;
+    assert_eq!(listed, r#"["shown"]"#);
     let told = async |sql: &str| {
         let error = world.run(sql).await.unwrap_err();
         format!("{} {error}", error.code().stable()).replace("nope", "hidden")

@@ -211,7 +211,7 @@ const QUERIES: &[&str] = &[
     "`START WITH … CONNECT BY [NOCYCLE]`, `LEVEL`, `PRIOR`, `CONNECT_BY_ROOT`, `SYS_CONNECT_BY_PATH`; a cycle is an error",
     "`(+)`, `ASOF JOIN … MATCH_CONDITION`, a join without a condition: every row with every row",
     "`PIVOT (… IN (list | ANY | SELECT))` with columns `\"'a'\"`, `UNPIVOT`, `SAMPLE`, `LIKE ANY | ALL`, `RLIKE`, lambdas over arrays",
-    "`information_schema.tables | columns | schemata | views | sequences | functions`; `duckdb_tables()`: tables with about how many rows they have, NULL where some may be hidden from you",
+    "`information_schema.tables | columns | schemata | views | sequences | functions | stages | file_formats | external_tables`; `duckdb_tables()`: tables with about how many rows they have, NULL where some may be hidden from you",
     "`<name>_context('table', 'words' [, n])`: the n rows, 10 unless given, whose values hold most of the words, as whole words; `<name>` is any word",
     "`<name>_rag_context('table', 'column', [x, y, …] [, n])`: the n rows whose vector is nearest, by cosine",
     "`NTH_VALUE(x, n) FROM FIRST | LAST`, with a window that is ordered",

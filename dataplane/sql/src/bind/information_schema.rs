@@ -9,6 +9,7 @@ mod keys;
 mod listing;
 mod shown;
 mod staged;
+mod staged_relations;
 
 use sqlparser::ast::{self, Expr, Query, Statement, Value};
 
@@ -34,6 +35,9 @@ pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &SessionNam
         "views" => listing::views(catalog, session),
         "sequences" => listing::sequences(catalog),
         "functions" => listing::functions(catalog, session),
+        "stages" => staged_relations::stages(catalog)?,
+        "file_formats" => staged_relations::file_formats(catalog)?,
+        "external_tables" => staged_relations::of_external(catalog, session),
         SIZES => listing::sizes(catalog, session),
         _ => return Err(catalog.missing(name)),
     };

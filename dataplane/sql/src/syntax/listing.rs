@@ -20,7 +20,7 @@ pub(crate) struct Listing {
 }
 
 /// Columns that hold numbers.
-const NUMBERS: [&str; 10] = [
+const NUMBERS: [&str; 11] = [
     "ordinal_position",
     "numeric_precision",
     "numeric_precision_radix",
@@ -31,9 +31,10 @@ const NUMBERS: [&str; 10] = [
     "estimated_size",
     "column_count",
     "size",
+    "skip_header",
 ];
 /// Columns that hold names, which are found whatever their case: `table_name = 'ORDERS'` as well as `'orders'`.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 12] = [
     "table_schema",
     "table_name",
     "column_name",
@@ -42,6 +43,10 @@ const NAMES: [&str; 8] = [
     "sequence_name",
     "function_schema",
     "function_name",
+    "stage_schema",
+    "stage_name",
+    "file_format_schema",
+    "file_format_name",
 ];
 
 impl Listing {

@@ -1,5 +1,7 @@
 //! SHOW EXTERNAL TABLES.
 
+use std::sync::Arc;
+
 use sqlparser::ast::{Query, ShowObjects, Statement};
 
 use super::shown;
@@ -19,9 +21,7 @@ pub(super) fn listed(tree: &Statement, catalog: &Catalog, session: &SessionNames
         "created_on, name, schema_name, invalid, invalid_reason, owner, comment, stage, location, file_format_name, \
         file_format_type, cloud, region, notification_channel, last_refreshed_on, table_format",
     );
-    let mut all: Vec<_> = catalog.tables().filter(|table| table.is_external()).collect();
-    all.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
-    for table in all {
+    for table in external_tables(catalog) {
         let (stage, location) = source(table, catalog, session).unzip();
         let head = [None, cell(&table.name), cell(&table.schema), None, None, None];
         let comment = cell(table.comment.as_deref().unwrap_or_default());
@@ -31,8 +31,15 @@ pub(super) fn listed(tree: &Statement, catalog: &Catalog, session: &SessionNames
     shown::narrowed(listing, show_options, false)
 }
 
+/// Those that there are, in order.
+pub(super) fn external_tables(catalog: &Catalog) -> Vec<&Arc<Table>> {
+    let mut all: Vec<_> = catalog.tables().filter(|table| table.is_external()).collect();
+    all.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
+    all
+}
+
 /// The stage and the place of the files; none where the stage is not there, or not to be seen.
-fn source(table: &Table, catalog: &Catalog, session: &SessionNames) -> Option<(String, String)> {
+pub(super) fn source(table: &Table, catalog: &Catalog, session: &SessionNames) -> Option<(String, String)> {
     let kept = table.external.as_ref()?;
     let statement = parse::parse(&kept.text).ok()?;
     let StatementKind::ExternalTable(ExternalCommand::Create(definition)) = statement.kind() else { return None };
