@@ -50,6 +50,9 @@ struct ExampleFile {
 #[serde(deny_unknown_fields)]
 struct Answered {
     sql: String,
+    /// The names of all its columns, where the document says them.
+    #[serde(default)]
+    columns: Vec<String>,
     /// As many of its columns as these have are compared.
     rows: Vec<Vec<Value>>,
 }
@@ -130,6 +133,10 @@ impl Step {
 impl Answered {
     async fn done(&self, world: &World, sql: &str) -> Result<(), String> {
         let got = world.run(sql).await.map_err(|error| format!("{sql}: {error}"))?;
+        let names: Vec<&str> = got.answer.columns.iter().map(|column| column.name.as_str()).collect();
+        if !self.columns.is_empty() && names != self.columns {
+            return Err(format!("{sql}: {names:?}"));
+        }
         let mut rows: Vec<Vec<Value>> = serde_json::from_str(&format!("[{}]", got.json)).unwrap();
         let width = self.rows.first().map_or(0, Vec::len);
         if width > 0 {

@@ -142,6 +142,12 @@ const NOT_SUPPORTED: &[NotSupported] = &[
         refused: Some("SELECT id FROM t AT(OFFSET => -60)"),
     },
     NotSupported {
+        what: "`information_schema.load_history` and `copy_history`",
+        why: "of past loads their files are kept, and not how many rows each of them had",
+        instead: "the answer of `COPY INTO`, `VALIDATE` with its query id, the audit log",
+        refused: Some("SELECT * FROM information_schema.load_history"),
+    },
+    NotSupported {
         what: "a stage over Google's store, `URL = 'gcs://…'`",
         why: "no program that could stand for that store in a test keeps its conditions and uploads in parts",
         instead: "a stage over S3, Azure or a folder",

@@ -35,6 +35,7 @@ pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &SessionNam
         "views" => listing::views(catalog, session),
         "sequences" => listing::sequences(catalog),
         "functions" => listing::functions(catalog, session),
+        "load_history" => return Err(Error::unsupported("load_history of the catalogue")),
         "stages" => staged_relations::stages(catalog)?,
         "file_formats" => staged_relations::file_formats(catalog)?,
         "external_tables" => staged_relations::of_external(catalog, session),

@@ -14,6 +14,17 @@ use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::listing::{Listing, cell};
 use crate::syntax::statement::Operation;
 
+/// Options of COPY INTO as they are where a statement does not say them: name, type and value.
+const COPY_OPTIONS: [(&str, &str, &str); 7] = [
+    ("ON_ERROR", "String", "ABORT_STATEMENT"),
+    ("SIZE_LIMIT", "Long", ""),
+    ("PURGE", "Boolean", "false"),
+    ("RETURN_FAILED_ONLY", "Boolean", "false"),
+    ("ENFORCE_LENGTH", "Boolean", "true"),
+    ("TRUNCATECOLUMNS", "Boolean", "false"),
+    ("FORCE", "Boolean", "false"),
+];
+
 pub(super) fn listed(
     tree: &Statement,
     on: DefinitionKind,
@@ -112,6 +123,9 @@ fn described(
         StageFormat::Named(name) => {
             add("STAGE_FILE_FORMAT", vec![cell("FORMAT_NAME"), cell("String"), cell(name), cell("")]);
         }
+    }
+    for (name, kind, value) in COPY_OPTIONS {
+        add("STAGE_COPY_OPTIONS", vec![cell(name), cell(kind), cell(value), cell(value)]);
     }
     let url = location.as_ref().map_or("", |location| location.url.as_str());
     add("STAGE_LOCATION", vec![cell("URL"), cell("String"), cell(url), cell("")]);

@@ -14,6 +14,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::staged_files::is_word;
 use super::{end, is, made, options, parser, refused};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::{names, partial};
@@ -160,6 +161,10 @@ impl StagedHead {
             let new = self.name(parser)?;
             AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(new) }
         } else {
+            let next = parser.peek_token();
+            if is_word(&next.token, "refresh") {
+                return Err(Error::unsupported("a directory table of a stage").at(next.span.start));
+            }
             parser.expect_keyword(Keyword::SET).map_err(refused)?;
             let given = options::options(parser).map_err(refused)?;
             if given.options.is_empty() {
