@@ -1,4 +1,4 @@
-//! `CREATE TABLE t USING TEMPLATE (query)`: a table whose columns a query answers.
+//! `CREATE [EXTERNAL] TABLE t USING TEMPLATE (query)`: a table whose columns a query answers.
 //!
 //! The query is a statement like any other and walks all stages as its caller's. The table is made by a second one,
 //! written of the names and types that came. What must not leave by a file must not become a name either.
@@ -10,6 +10,7 @@ use contract::QueryId;
 use contract::wire::Numbers;
 use futures::StreamExt;
 use serde_json::{Map, Value};
+use sql::ast::quote;
 use sql::{StatementKind, TableTemplate};
 
 use super::{Once, Pipeline, Result};
@@ -34,8 +35,8 @@ pub(super) fn asked(ask: &Ask) -> Option<TableTemplate> {
 
 /// What it answers, known without its running; nothing of any other statement.
 pub(super) fn described(ask: &Ask) -> Option<Description> {
-    asked(ask)?;
-    let (schema, command) = (Some(SchemaRef::new(Schema::empty())), Command::Other("CREATE TABLE"));
+    let tag = if asked(ask)?.is_external() { "CREATE EXTERNAL TABLE" } else { "CREATE TABLE" };
+    let (schema, command) = (Some(SchemaRef::new(Schema::empty())), Command::Other(tag));
     Some(Description { parameters: Vec::new(), columns: Vec::new(), schema, command })
 }
 
@@ -59,6 +60,9 @@ pub(super) async fn run(
     let told = told(&mut answer).await?;
     drop(answer); // which holds the transaction of its caller
     let columns = told.iter().map(column).collect::<Result<Vec<_>>>()?;
+    if template.is_external() {
+        columns.iter().try_for_each(TemplateColumn::is_member)?;
+    }
     let each = columns.iter().map(|column| (column.name, column.type_name, column.nullable));
     let sql = template.statement(each)?;
     Box::pin(pipeline.run_plain(Ask { sql, ..ask }, once)).await
@@ -94,6 +98,19 @@ struct TemplateColumn<'v> {
     name: &'v str,
     type_name: &'v str,
     nullable: bool,
+    /// How a query of the stage reads it.
+    expression: Option<&'v str>,
+}
+
+impl TemplateColumn<'_> {
+    /// Refuses one that is read otherwise than as the member of its name.
+    fn is_member(&self) -> Result<()> {
+        let name = if quote::is_plain(self.name) { self.name.to_owned() } else { quote::name(self.name) };
+        if self.expression == Some(format!("$1:{name}::{}", self.type_name).as_str()) {
+            return Ok(());
+        }
+        Err(malformed("has a column whose EXPRESSION is other than that of INFER_SCHEMA without IGNORE_CASE"))
+    }
 }
 
 fn column(members: &Map<String, Value>) -> Result<TemplateColumn<'_>> {
@@ -106,11 +123,12 @@ fn column(members: &Map<String, Value>) -> Result<TemplateColumn<'_>> {
         Some(Value::Bool(nullable)) => *nullable,
         Some(_) => return Err(malformed("has a column whose NULLABLE is neither true nor false")),
     };
-    Ok(TemplateColumn { name: text("COLUMN_NAME")?, type_name: text("TYPE")?, nullable })
+    let expression = members.get("EXPRESSION").and_then(Value::as_str);
+    Ok(TemplateColumn { name: text("COLUMN_NAME")?, type_name: text("TYPE")?, nullable, expression })
 }
 
 fn malformed(what: &str) -> Error {
-    let form = "ARRAY_AGG(OBJECT_CONSTRUCT(*)) of rows with COLUMN_NAME, TYPE and NULLABLE";
+    let form = "ARRAY_AGG(OBJECT_CONSTRUCT(*)) of rows with COLUMN_NAME, TYPE, NULLABLE and EXPRESSION";
     let message = format!("the answer of the query in USING TEMPLATE {what}: let it be {form}");
     Error::InvalidParams { field: "sql", message }
 }

@@ -1,4 +1,5 @@
-//! `CREATE TABLE t USING TEMPLATE (query)`: the query, which answers the columns, is read as a statement of its own.
+//! `CREATE [EXTERNAL] TABLE t USING TEMPLATE (query)`: the query, which answers the columns, is read as a statement of
+//! its own.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -28,23 +29,22 @@ pub(super) fn read(text: &str, tokens: &[TokenWithSpan]) -> Result<Option<Staged
         let error = Error::syntax("USING TEMPLATE stands behind the name of a table, and in place of its columns");
         return Err(error.at(first.span.start));
     }
-    if let Some(external) = head.iter().find(|word| is(&word.token, Keyword::EXTERNAL)) {
-        return Err(Error::unsupported("USING TEMPLATE of an external table").at(external.span.start));
-    }
-    let query = within(query).ok_or_else(|| {
-        let error = Error::syntax("behind USING TEMPLATE stands a query in parentheses, and nothing behind it");
-        error.at(first.span.start)
-    })?;
-    let mut made = head.to_vec();
+    let is_external = |word: &TokenWithSpan| is(&word.token, Keyword::EXTERNAL);
+    let names_external = head.iter().any(is_external);
+    let wrong = || {
+        let behind = if names_external { "its LOCATION" } else { "nothing behind it" };
+        Error::syntax(format!("behind USING TEMPLATE stands a query in parentheses, and {behind}")).at(first.span.start)
+    };
+    let (query, behind) =
+        parenthesized(query).filter(|(_, behind)| behind.is_empty() != names_external).ok_or_else(wrong)?;
+    // nothing of it is run, so it stands for an external table too
+    let mut made: Vec<TokenWithSpan> = head.iter().filter(|word| !is_external(word)).cloned().collect();
     made.extend(lex::tokens(UNKNOWN)?);
-    let kind = StatementKind::Template(TableTemplate::new(source(text, head).own, source(text, query).own));
-    Ok(Some(StagedStatement { tree: tree(made)?, kind }))
-}
-
-/// What stands in the parentheses that these tokens are.
-fn within(tokens: &[TokenWithSpan]) -> Option<&[TokenWithSpan]> {
-    let (query, behind) = parenthesized(tokens)?;
-    behind.is_empty().then_some(query)
+    let mut template = TableTemplate::new(source(text, head).own, source(text, query).own);
+    if names_external {
+        template = template.external(source(text, behind).own);
+    }
+    Ok(Some(StagedStatement { tree: tree(made)?, kind: StatementKind::Template(template) }))
 }
 
 #[cfg(test)]
@@ -70,6 +70,18 @@ mod tests {
     }
 
     #[test]
+    fn an_external_table_has_its_location_behind_the_query() {
+        let text = "create external table t using template (select 1) location = @s/a file_format = f";
+        let statement = parse(text).unwrap();
+        let StatementKind::Template(template) = statement.kind() else { panic!("{:?}", statement.kind()) };
+        assert!(template.is_external() && statement.is_write());
+        let made = template.statement([("a", "TEXT", true)].into_iter()).unwrap();
+        let expected = "create external table t (\"a\" TEXT AS ($1:\"a\"::TEXT)) location = @s/a file_format = f";
+        assert_eq!(made, expected);
+        assert!(matches!(parse(&made).unwrap().kind(), StatementKind::ExternalTable(_)));
+    }
+
+    #[test]
     fn anything_else_is_refused() {
         for text in [
             "CREATE TABLE t USING TEMPLATE",
@@ -80,6 +92,8 @@ mod tests {
             "CREATE TABLE USING TEMPLATE (SELECT 1)",
             "CREATE TABLE t (a INT) USING TEMPLATE (SELECT 1)",
             "CREATE EXTERNAL TABLE t USING TEMPLATE (SELECT 1)",
+            "CREATE EXTERNAL TABLE t USING TEMPLATE LOCATION = @s",
+            "CREATE TABLE t USING TEMPLATE (SELECT 1) LOCATION = @s",
             "CREATE VIEW v USING TEMPLATE (SELECT 1)",
             "DROP TABLE t USING TEMPLATE (SELECT 1)",
         ] {

@@ -10,11 +10,23 @@ pub struct TableTemplate {
     head: String,
     /// A statement of its own.
     pub query: String,
+    /// What stands behind the columns of an external table.
+    behind: Option<String>,
 }
 
 impl TableTemplate {
     pub(crate) fn new(head: String, query: String) -> Self {
-        Self { head, query }
+        Self { head, query, behind: None }
+    }
+
+    /// The same of an external table, of which this stands behind the columns.
+    pub(crate) fn external(self, behind: String) -> Self {
+        Self { behind: Some(behind), ..self }
+    }
+
+    /// Whether it makes an external table: each column is the member of the record that has its name.
+    pub fn is_external(&self) -> bool {
+        self.behind.is_some()
     }
 
     /// The statement that makes the table of these columns: names, types, and whether each may be NULL.
@@ -23,11 +35,16 @@ impl TableTemplate {
             if !is_type(type_name) {
                 return Err(Error::unsupported_type(type_name));
             }
+            let name = quote::name(name);
+            if self.is_external() {
+                return Ok(format!("{name} {type_name} AS ($1:{name}::{type_name})"));
+            }
             let condition = if nullable { "" } else { " NOT NULL" };
-            Ok(format!("{} {type_name}{condition}", quote::name(name)))
+            Ok(format!("{name} {type_name}{condition}"))
         };
         let columns = columns.map(column).collect::<Result<Vec<_>, Error>>()?;
-        Ok(format!("{} ({})", self.head, columns.join(", ")))
+        let behind = self.behind.as_ref().map_or_else(String::new, |behind| format!(" {behind}"));
+        Ok(format!("{} ({}){behind}", self.head, columns.join(", ")))
     }
 }
 
@@ -53,6 +70,9 @@ mod tests {
         let columns = [("a", "NUMBER(38, 0)", true), ("b\" INT); --", "TEXT", false)];
         let made = template.statement(columns.into_iter()).unwrap();
         assert_eq!(made, "CREATE TABLE t (\"a\" NUMBER(38, 0), \"b\"\" INT); --\" TEXT NOT NULL)");
+        let external = template.clone().external("LOCATION = @s".to_owned());
+        let made = external.statement([("a\"b", "TEXT", false)].into_iter()).unwrap();
+        assert_eq!(made, "CREATE TABLE t (\"a\"\"b\" TEXT AS ($1:\"a\"\"b\"::TEXT)) LOCATION = @s");
         for refused in
             ["", "TEXT DEFAULT 1", "TEXT, b INT", "TEXT)", "NUMBER(a)", "NUMBER(1", "NUMBER(1))", "(1)", "TEXT--", "1"]
         {
