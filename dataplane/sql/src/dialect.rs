@@ -37,6 +37,7 @@ mod offsets;
 mod order;
 mod paths;
 mod patterns;
+mod placed;
 mod references;
 mod regexp;
 mod rows;

@@ -208,7 +208,7 @@ const QUERIES: &[&str] = &[
     "`a:b.c[0]::type`, subscripts of variants from 0; a variant next to a plain value is read as its type",
     "`[1, 'a']` and `{'a': 1}` are `ARRAY_CONSTRUCT` and `OBJECT_CONSTRUCT`; `ARRAY[…]`, and what is cast to `INT[]`, is a list, from 1",
     "Text that is written to a column of variants is JSON if it can be read so, else a text; `1.5e3` is exact up to 28 digits",
-    "A variant that is written to a column of texts is its text, without quotes; behind `DISTINCT`, `GROUP BY`, `ORDER BY` or an alias say `::VARCHAR`",
+    "A variant that is written to a column of texts is its text, without quotes; of a `UNION` and its like say `::VARCHAR`",
     "`LATERAL FLATTEN` and `TABLE(FLATTEN(…))` with `PATH`, `OUTER`, `RECURSIVE`, `MODE`, all six columns",
     "`TABLE(GENERATOR(ROWCOUNT => n))`, `TABLE(SPLIT_TO_TABLE(…))`, `FROM VALUES …` with `column1` and `$1`",
     "`OBJECT_CONSTRUCT(*)` and `HASH(*)` of one table, `t.*` too; `COUNT(t.*)` counts its rows without a NULL",

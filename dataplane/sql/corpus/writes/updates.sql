@@ -8,3 +8,4 @@ UPDATE t x SET X.a = 1, t.b = 2;
 UPDATE main.t SET main.t.a = 1, t.b = 2;
 INSERT INTO m SELECT id, src:s FROM v;
 INSERT INTO m (val) SELECT src FROM v WHERE src:s = 'x';
+INSERT INTO m (val) SELECT src:s AS val FROM v;

@@ -4,16 +4,15 @@
 
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, Assignment, AssignmentTarget, ColumnDef, CreateTable,
-    DataType, DoUpdate, ExcludeSelectItem, Expr, Ident, Insert, Merge, MergeAction, MergeInsertExpr, MergeInsertKind,
-    MergeUpdateExpr, MergeUpdateKind, MultiTableInsertIntoClause, MultiTableInsertValue, ObjectName, OnConflict,
-    OnConflictAction, OnInsert, Query, SelectItem, SetExpr, Statement, TableAliasColumnDef, TableFactor, TableObject,
-    Update, Values, WildcardAdditionalOptions,
+    DataType, DoUpdate, Expr, Ident, Insert, Merge, MergeAction, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
+    MergeUpdateKind, MultiTableInsertIntoClause, MultiTableInsertValue, ObjectName, OnConflict, OnConflictAction,
+    OnInsert, Query, SelectItem, SetExpr, Statement, TableFactor, TableObject, Update, Values,
 };
 
 use super::call::take_expr;
-use super::{Context, compose, templates};
+use super::{Context, compose, placed, templates};
 use crate::ast::error::Error;
-use crate::ast::names::{self, ours};
+use crate::ast::names;
 use crate::bind::scope::BoundColumn;
 use crate::catalog::column_comment::{self, length};
 use crate::print::asked::parameter;
@@ -80,29 +79,15 @@ fn rows(values: &mut Values, lengths: &[Option<u64>], context: &mut Context<'_>)
     Ok(())
 }
 
-/// The rows of a query: `SELECT <held>, … FROM (query)`. What it has beyond the columns goes along, for the engine to refuse.
+/// The rows of a query: `SELECT <held>, … FROM (query)`.
 fn read(source: &mut Query, lengths: &[Option<u64>], context: &mut Context<'_>) -> Result<(), Error> {
-    let mut query = *crate::syntax::parse::query(&format!("SELECT * FROM (SELECT 1) AS \"{}\"", ours::ROWS))?;
-    let places = || (0..lengths.len()).map(|place| names::quoted(&ours::place(place)));
-    if let SetExpr::Select(select) = query.body.as_mut()
-        && let Some(TableFactor::Derived { subquery, alias: Some(rows), .. }) =
-            select.from.first_mut().map(|from| &mut from.relation)
-    {
-        rows.columns = places().map(|name| TableAliasColumnDef { name, data_type: None }).collect();
-        let mut items = Vec::with_capacity(lengths.len() + 1);
-        for (name, length) in places().zip(lengths) {
-            let mut value = Expr::Identifier(name);
-            hold(&mut value, *length, context)?;
-            items.push(SelectItem::UnnamedExpr(value));
-        }
-        let opt_exclude =
-            Some(ExcludeSelectItem::Multiple(places().map(|name| ObjectName::from(vec![name])).collect()));
-        items.push(SelectItem::Wildcard(WildcardAdditionalOptions { opt_exclude, ..Default::default() }));
-        select.projection = items;
-        std::mem::swap(subquery.as_mut(), source);
+    let mut values = Vec::with_capacity(lengths.len());
+    for (place, length) in lengths.iter().enumerate() {
+        let mut value = placed::column(place);
+        hold(&mut value, *length, context)?;
+        values.push(value);
     }
-    *source = query;
-    Ok(())
+    placed::over(source, values)
 }
 
 /// A table of `INSERT ALL`, whose rows are read of what is kept.

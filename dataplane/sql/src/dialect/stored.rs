@@ -12,7 +12,7 @@ use sqlparser::ast::{
 };
 
 use super::call::take_expr;
-use super::{Context, compose, meeting, moments, templates};
+use super::{Context, compose, meeting, moments, placed, templates};
 use crate::ast::error::Error;
 use crate::ast::names;
 use crate::bind::scope::BoundColumn;
@@ -117,7 +117,9 @@ fn inserted(source: &mut Query, kinds: &[Type], context: &mut Context<'_>) -> Re
             if known.len() != select.projection.len() || context.scopes.answered().is_open {
                 return Ok(());
             }
-            for ((item, kind), known) in select.projection.iter_mut().zip(kinds).zip(known) {
+            let count = select.projection.len().min(kinds.len());
+            let mut variants = Vec::new();
+            for (place, ((item, kind), known)) in select.projection.iter_mut().zip(kinds).zip(known).enumerate() {
                 let (expr, is_free) = match item {
                     SelectItem::UnnamedExpr(expr) => (expr, is_plain),
                     // what names it wants it as it was
@@ -126,9 +128,18 @@ fn inserted(source: &mut Query, kinds: &[Type], context: &mut Context<'_>) -> Re
                 };
                 if is_free || *kind == Type::Json || compose::literal(expr).is_some() {
                     *expr = stored(take_expr(expr), *kind, known, context)?;
+                } else if *kind == Type::Text && known == Type::Json {
+                    variants.push(place);
                 }
             }
-            Ok(())
+            if variants.is_empty() {
+                return Ok(());
+            }
+            let value = |place| match placed::column(place) {
+                variant if variants.contains(&place) => meeting::unquoted(variant),
+                other => other,
+            };
+            placed::over(source, (0..count).map(value).collect())
         }
         _ => Ok(()),
     }
