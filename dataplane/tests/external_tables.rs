@@ -207,7 +207,7 @@ async fn the_catalogue_lists_it_and_its_columns() {
     let columns = ran(&world, "describe external table sales").await;
     assert!(columns.starts_with(r#"["VALUE","VARIANT""#) && columns.contains(r#"["region","#), "{columns}");
     let shown = ran(&world, "show external tables like 'SALES'").await;
-    assert!(shown.contains(r#""main.s","@main.s/sales/""#), "{shown}");
+    assert!(shown.contains(r#""main.s","@main.s/sales/",null,"CSV""#), "{shown}");
     world.stop().await;
 }
 

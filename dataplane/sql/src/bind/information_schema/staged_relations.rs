@@ -1,6 +1,6 @@
 //! `information_schema.stages`, `file_formats` and `external_tables`, with the warehouse's documented columns.
 
-use super::external::{external_tables, source};
+use super::external::{ExternalSource, external_tables, source};
 use super::listing;
 use crate::ast::error::Error;
 use crate::catalog::definition::DefinitionKind;
@@ -64,9 +64,10 @@ pub(super) fn of_external(catalog: &Catalog, session: &SessionNames) -> Listing 
         file_format_type",
     );
     for table in external_tables(catalog) {
-        let location = source(table, catalog, session).map(|(_, location)| location);
+        let ExternalSource { stage: _, location, format_name, format_type } =
+            source(table, catalog, session).unwrap_or_default();
         let head = [cell(&table.schema), cell(&table.name), None, None, None];
-        listing.add(head.into_iter().chain([table.comment.clone(), location, None, None]).collect());
+        listing.add(head.into_iter().chain([table.comment.clone(), location, format_name, format_type]).collect());
     }
     listing
 }
