@@ -103,6 +103,7 @@ impl InferArguments {
             "MAX_FILE_COUNT" => {
                 self.options.files_max = Some(usize::try_from(count(&value)?).unwrap_or(usize::MAX));
             }
+            "KIND" if matches!(&value, ArgumentValue::Text(kind) if kind.eq_ignore_ascii_case("STANDARD")) => {}
             "MAX_RECORDS_PER_FILE" => self.options.records_max = Some(count(&value)?),
             _ => return Err(Error::unsupported(format!("{name} of INFER_SCHEMA"))),
         }
@@ -198,6 +199,7 @@ mod tests {
             ("LOCATION => '@s', FILE_FORMAT => 'f', MAX_FILE_COUNT => 0", "is a whole number from 1"),
             ("LOCATION => '@s', FILE_FORMAT => 'f', KIND => 'ICEBERG'", "KIND of INFER_SCHEMA is not supported"),
             ("LOCATION => '@s', FILE_FORMAT => 'f'", ""),
+            ("LOCATION => '@s', FILE_FORMAT => 'f', KIND => 'standard'", ""),
         ] {
             let told = crate::parse(&format!("SELECT * FROM TABLE(INFER_SCHEMA({said}))"));
             match told {
