@@ -36,6 +36,7 @@ mod explain;
 mod external;
 mod external_tables;
 mod failing_records;
+mod file_options;
 mod filtered;
 mod flight;
 mod healing;

@@ -57,6 +57,10 @@ pub enum FileCompression {
     /// As the end of its name says.
     ByName,
     Gzip,
+    /// Deflate with the head and the sum of zlib.
+    Deflate,
+    /// Deflate alone.
+    RawDeflate,
     None,
 }
 
@@ -65,6 +69,8 @@ impl FileCompression {
         match word {
             "AUTO" => Ok(Self::ByName),
             "GZIP" => Ok(Self::Gzip),
+            "DEFLATE" => Ok(Self::Deflate),
+            "RAW_DEFLATE" => Ok(Self::RawDeflate),
             "NONE" => Ok(Self::None),
             other => Err(Error::unsupported(format!("COMPRESSION = {other} of a file that is read"))),
         }
@@ -222,6 +228,10 @@ mod tests {
         assert_eq!((said.delimiter, said.quote, said.escape, said.skipped), (b'\t', Some(b'"'), Some(b'\\'), 2));
         assert_eq!((said.nulls, said.escapes_unquoted), (vec!["x".to_owned(), String::new()], false));
         assert_eq!(compression, FileCompression::Gzip);
+        for (word, compression) in [("DEFLATE", FileCompression::Deflate), ("RAW_DEFLATE", FileCompression::RawDeflate)]
+        {
+            assert_eq!(read(&format!("TYPE = JSON COMPRESSION = {word}")).unwrap().compression, compression);
+        }
         let array = read("TYPE = JSON STRIP_OUTER_ARRAY = TRUE").unwrap().records;
         assert_eq!(array, FileRecords::Json { is_array: true });
         assert_eq!(read("TYPE = PARQUET").unwrap().records, FileRecords::Parquet { binary_is_text: true });

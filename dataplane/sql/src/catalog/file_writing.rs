@@ -26,6 +26,10 @@ pub enum UnloadCompression {
     None,
     /// As is usual for its format: gzip of a text, Snappy within Parquet.
     OfFormat,
+    /// A text by deflate, with the head and the sum of zlib.
+    Deflate,
+    /// A text by deflate alone.
+    RawDeflate,
 }
 
 /// How an empty text is told from NULL.
@@ -95,6 +99,8 @@ impl FileWriting {
             (_, "AUTO") | (UnloadFormat::Csv | UnloadFormat::Json, "GZIP") | (UnloadFormat::Parquet, "SNAPPY") => {
                 Ok(UnloadCompression::OfFormat)
             }
+            (UnloadFormat::Csv | UnloadFormat::Json, "DEFLATE") => Ok(UnloadCompression::Deflate),
+            (UnloadFormat::Csv | UnloadFormat::Json, "RAW_DEFLATE") => Ok(UnloadCompression::RawDeflate),
             _ => Err(refused("COMPRESSION")),
         }
     }
@@ -107,10 +113,14 @@ impl FileWriting {
         match (self.format, self.compression) {
             (UnloadFormat::Csv, UnloadCompression::None) => "csv",
             (UnloadFormat::Csv, UnloadCompression::OfFormat) => "csv.gz",
+            (UnloadFormat::Csv, UnloadCompression::Deflate) => "csv.deflate",
+            (UnloadFormat::Csv, UnloadCompression::RawDeflate) => "csv.raw_deflate",
             (UnloadFormat::Json, UnloadCompression::None) => "json",
             (UnloadFormat::Json, UnloadCompression::OfFormat) => "json.gz",
-            (UnloadFormat::Parquet, UnloadCompression::None) => "parquet",
+            (UnloadFormat::Json, UnloadCompression::Deflate) => "json.deflate",
+            (UnloadFormat::Json, UnloadCompression::RawDeflate) => "json.raw_deflate",
             (UnloadFormat::Parquet, UnloadCompression::OfFormat) => "snappy.parquet",
+            (UnloadFormat::Parquet, _) => "parquet",
         }
     }
 }
@@ -217,6 +227,8 @@ mod tests {
             ("TYPE = PARQUET", "snappy.parquet"),
             ("TYPE = PARQUET SNAPPY_COMPRESSION = FALSE", "parquet"),
             ("TYPE = CSV FILE_EXTENSION = NONE COMPRESSION = NONE", "csv"),
+            ("TYPE = CSV COMPRESSION = DEFLATE", "csv.deflate"),
+            ("TYPE = JSON COMPRESSION = RAW_DEFLATE", "json.raw_deflate"),
         ] {
             assert_eq!(written(text).unwrap().ending(), ending, "{text}");
         }
@@ -239,6 +251,7 @@ mod tests {
             ("FILE_EXTENSION = '/../a'", "FILE_EXTENSION"),
             ("COMPRESSION = ZSTD", "COMPRESSION"),
             ("TYPE = PARQUET COMPRESSION = LZO", "COMPRESSION"),
+            ("COMPRESSION = BROTLI", "COMPRESSION"),
         ] {
             let error = written(text).unwrap_err();
             assert!(error.message.contains(name) && error.message.contains("not supported"), "{text}: {error}");

@@ -13,6 +13,7 @@ mod external;
 mod inferred;
 mod judged;
 mod member_view;
+mod packing;
 mod parquet;
 mod parquet_source;
 mod past_faults;

@@ -6,7 +6,7 @@ use std::io::Write;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use sql::UnloadCompression;
 
 use crate::Error;
@@ -43,6 +43,8 @@ pub(super) struct FullFile {
 enum WaitingBytes {
     Plain(Vec<u8>),
     Gzip(GzEncoder<Vec<u8>>),
+    Zlib(ZlibEncoder<Vec<u8>>),
+    Deflate(DeflateEncoder<Vec<u8>>),
     /// Which takes rows, not bytes.
     Parquet(Box<ParquetEncoder>),
 }
@@ -52,6 +54,8 @@ impl WaitingBytes {
         let count = match self {
             Self::Plain(bytes) => bytes.len(),
             Self::Gzip(encoder) => encoder.get_ref().len(),
+            Self::Zlib(encoder) => encoder.get_ref().len(),
+            Self::Deflate(encoder) => encoder.get_ref().len(),
             Self::Parquet(encoder) => encoder.waiting_bytes(),
         };
         u64::try_from(count).unwrap_or(u64::MAX)
@@ -61,6 +65,8 @@ impl WaitingBytes {
         match self {
             Self::Plain(bytes) => std::mem::take(bytes),
             Self::Gzip(encoder) => std::mem::take(encoder.get_mut()),
+            Self::Zlib(encoder) => std::mem::take(encoder.get_mut()),
+            Self::Deflate(encoder) => std::mem::take(encoder.get_mut()),
             Self::Parquet(encoder) => encoder.take(),
         }
     }
@@ -70,6 +76,8 @@ impl WaitingBytes {
         match self {
             Self::Plain(bytes) => Ok((bytes, None)),
             Self::Gzip(encoder) => Ok((encoder.finish().map_err(|error| not_encoded(&error))?, None)),
+            Self::Zlib(encoder) => Ok((encoder.finish().map_err(|error| not_encoded(&error))?, None)),
+            Self::Deflate(encoder) => Ok((encoder.finish().map_err(|error| not_encoded(&error))?, None)),
             Self::Parquet(encoder) => {
                 let (bytes, forms) = encoder.end_before().map_err(|error| not_encoded(&error))?;
                 Ok((bytes, Some(forms)))
@@ -81,9 +89,12 @@ impl WaitingBytes {
 impl OpenFile {
     /// Of lines of text.
     pub fn text(writer: StageWriter, compression: UnloadCompression) -> Self {
+        let (none, level) = (Vec::new(), Compression::default());
         let waiting = match compression {
-            UnloadCompression::None => WaitingBytes::Plain(Vec::new()),
-            UnloadCompression::OfFormat => WaitingBytes::Gzip(GzEncoder::new(Vec::new(), Compression::default())),
+            UnloadCompression::None => WaitingBytes::Plain(none),
+            UnloadCompression::OfFormat => WaitingBytes::Gzip(GzEncoder::new(none, level)),
+            UnloadCompression::Deflate => WaitingBytes::Zlib(ZlibEncoder::new(none, level)),
+            UnloadCompression::RawDeflate => WaitingBytes::Deflate(DeflateEncoder::new(none, level)),
         };
         Self { writer, waiting, taken: 0, rows: 0 }
     }
@@ -131,6 +142,8 @@ impl OpenFile {
             }
             WaitingBytes::Plain(waiting) => waiting.extend_from_slice(text),
             WaitingBytes::Gzip(encoder) => encoder.write_all(text).map_err(|error| not_encoded(&error))?,
+            WaitingBytes::Zlib(encoder) => encoder.write_all(text).map_err(|error| not_encoded(&error))?,
+            WaitingBytes::Deflate(encoder) => encoder.write_all(text).map_err(|error| not_encoded(&error))?,
             WaitingBytes::Parquet(_) => return Ok(()),
         }
         self.taken += length(text);
@@ -164,7 +177,7 @@ mod tests {
     use std::io::Read;
     use std::iter::repeat_n;
 
-    use flate2::read::GzDecoder;
+    use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
 
     use super::*;
     use crate::storage::stage_files::StageFiles;
@@ -174,7 +187,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files = StageFiles::new(folder.path().join("stages"));
         let line = "a line that comes again and again\n";
-        for compression in [UnloadCompression::None, UnloadCompression::OfFormat] {
+        let all = [
+            UnloadCompression::None,
+            UnloadCompression::OfFormat,
+            UnloadCompression::Deflate,
+            UnloadCompression::RawDeflate,
+        ];
+        for compression in all {
             let mut file = OpenFile::text(files.writer("s", "a").unwrap(), compression);
             // of which one part is so long that it is written as it comes
             for times in repeat_n(100, 500).chain([5_000]).chain(repeat_n(100, 450)) {
@@ -188,6 +207,8 @@ mod tests {
             match compression {
                 UnloadCompression::None => written.read_to_string(&mut text).unwrap(),
                 UnloadCompression::OfFormat => GzDecoder::new(written).read_to_string(&mut text).unwrap(),
+                UnloadCompression::Deflate => ZlibDecoder::new(written).read_to_string(&mut text).unwrap(),
+                UnloadCompression::RawDeflate => DeflateDecoder::new(written).read_to_string(&mut text).unwrap(),
             };
             assert_eq!(text, line.repeat(100_000));
             assert_eq!(bytes == taken, compression == UnloadCompression::None);

@@ -12,8 +12,9 @@ use futures::{StreamExt, stream};
 use sql::FileCompression;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::packing::FilePacking;
 use super::parquet::ReadColumns;
-use super::source::{FileSource, fits, is_packed, part, refused, unpacked};
+use super::source::{FileSource, fits, part, refused};
 use crate::Error;
 use crate::error::StageFileFault;
 use crate::pipeline::Result;
@@ -61,8 +62,10 @@ impl ParquetSource {
     }
 
     async fn whole(&self, file: &StageFile) -> Result<SpoolFile> {
-        let is_packed = is_packed(self.compression, &file.path)?;
-        if !is_packed && let Some(own) = self.store.open_own(file).await? {
+        let packing = FilePacking::of(self.compression, &file.path)?;
+        if !packing.is_packed()
+            && let Some(own) = self.store.open_own(file).await?
+        {
             let mut spool = self.engine.file().await?;
             let bytes = usize::try_from(file.bytes).unwrap_or(usize::MAX);
             fits(&spool, bytes, false).map_err(|fault| refused(file, fault))?;
@@ -70,16 +73,16 @@ impl ParquetSource {
             return Ok(spool);
         }
         let opened = self.store.open_listed(file, &self.bounds).await?;
-        let mut bytes = blocking(move || Ok(unpacked(opened, is_packed))).await?;
+        let mut bytes = blocking(move || Ok(packing.unpacked(opened))).await?;
         let mut spool = self.engine.file().await?;
         loop {
             let path = file.path.clone();
-            let (rest, taken) = blocking(move || part(bytes, &path, is_packed)).await?;
+            let (rest, taken) = blocking(move || part(bytes, &path, packing)).await?;
             bytes = rest;
             if taken.is_empty() {
                 break;
             }
-            fits(&spool, taken.len(), is_packed).map_err(|fault| refused(file, fault))?;
+            fits(&spool, taken.len(), packing.is_packed()).map_err(|fault| refused(file, fault))?;
             spool.write(&taken).await?;
         }
         spool.finish().await?;
@@ -89,7 +92,8 @@ impl ParquetSource {
     /// A file of which only some columns are there; none of one that is to be read whole.
     async fn columns(&self, file: &StageFile) -> Result<Option<SpoolFile>> {
         let is_fit = (WHOLE_BYTES..=FILE_BYTES_MAX).contains(&file.bytes);
-        if !is_fit || matches!(self.columns, ReadColumns::All) || is_packed(self.compression, &file.path)? {
+        let packing = FilePacking::of(self.compression, &file.path)?;
+        if !is_fit || matches!(self.columns, ReadColumns::All) || packing.is_packed() {
             return Ok(None);
         }
         let Some(parts) = self.store.parts(file).await? else { return Ok(None) };

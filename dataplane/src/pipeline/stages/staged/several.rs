@@ -6,9 +6,10 @@
 use engine::{FileFault, Session, SpoolFile};
 use sql::FileRecords;
 
+use super::packing::FilePacking;
 use super::parquet_source::ParquetAhead;
 use super::rows::{self, SpooledQuery};
-use super::source::{FileSource, is_packed, refused};
+use super::source::{FileSource, refused};
 use super::viewed::{is_of_length, miscount};
 use super::{LoadedFile, TakenIn};
 use crate::Error;
@@ -42,7 +43,8 @@ impl FileSource<'_> {
     pub(super) fn may_be_together(&self, files: &[StageFile]) -> bool {
         let bytes: u64 = files.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
         let room = self.pipeline.engine().map_or(0, |engine| engine.files_bytes_max() / 2);
-        let is_plain = |file: &StageFile| matches!(is_packed(self.rows.reading.compression, &file.path), Ok(false));
+        let compression = self.rows.reading.compression;
+        let is_plain = |file: &StageFile| matches!(FilePacking::of(compression, &file.path), Ok(FilePacking::None));
         let judges = self.rows.load.is_none_or(sql::LoadOptions::judges);
         let are_few = (2..=FILES_MAX).contains(&files.len()) && bytes <= BYTES_MAX.min(room);
         !judges && are_few && files.iter().all(is_plain)

@@ -3,9 +3,9 @@
 use std::io::Read;
 
 use engine::{FileFault, Session, SpoolFile, Statement};
-use flate2::read::MultiGzDecoder;
-use sql::{FileChoice, FileCompression, StagedRows};
+use sql::{FileChoice, StagedRows};
 
+use super::packing::FilePacking;
 use crate::Error;
 use crate::error::StageFileFault;
 use crate::pipeline::listed_files::compiled;
@@ -14,12 +14,6 @@ use crate::storage::stage_files::{ReadBounds, ReadFault, StageFile, StageStore, 
 
 /// As much as is read of a file at once.
 const PART_BYTES: usize = 1 << 20;
-
-/// Ends of names of files that are packed otherwise than by gzip.
-const PACKED: [&str; 5] = [".bz2", ".zst", ".br", ".deflate", ".raw_deflate"];
-
-/// The end of names of those that are packed by it.
-const PACKED_BY_GZIP: &str = ".gz";
 
 /// Where the files of a stage come from, and the session that they go to.
 pub(super) struct FileSource<'a> {
@@ -58,15 +52,15 @@ impl FileSource<'_> {
         file: &StageFile,
         mut take: impl FnMut(Vec<u8>) -> std::result::Result<Vec<u8>, FileFault> + Send,
     ) -> Result<SpoolFile> {
-        let is_packed = is_packed(self.rows.reading.compression, &file.path)?;
+        let packing = FilePacking::of(self.rows.reading.compression, &file.path)?;
         let bounds = self.bounds();
         let store = self.store()?;
         let opened = self.query.in_time(Box::pin(store.open_listed(file, &bounds))).await?;
-        let bytes = blocking(move || Ok(unpacked(opened, is_packed))).await?; // which reads the head of a gzip file
+        let bytes = blocking(move || Ok(packing.unpacked(opened))).await?; // which reads the head of a gzip file
         let mut spool = self.pipeline.engine()?.file().await.map_err(|error| self.query.fault(error))?;
         let read_on = |bytes| {
             let path = file.path.clone();
-            tokio::task::spawn_blocking(move || part(bytes, &path, is_packed)) // which begins at once
+            tokio::task::spawn_blocking(move || part(bytes, &path, packing)) // which begins at once
         };
         let mut reading = read_on(bytes);
         loop {
@@ -76,7 +70,7 @@ impl FileSource<'_> {
             let (source, part) = if read.is_err() { self.goes_on().and(read)? } else { read? };
             let next = (!part.is_empty()).then(|| read_on(source)); // while this one is looked at
             let taken = take(part).map_err(|fault| refused(file, fault))?;
-            fits(&spool, taken.len(), is_packed).map_err(|fault| refused(file, fault))?;
+            fits(&spool, taken.len(), packing.is_packed()).map_err(|fault| refused(file, fault))?;
             spool.write(&taken).await.map_err(|error| self.query.fault(error))?;
             match next {
                 Some(next) => reading = next,
@@ -136,29 +130,11 @@ fn named(prefix: &str, names: &[String], listed: Vec<StageFile>) -> Result<Vec<S
     Ok(listed.into_iter().filter(|file| wanted.contains(&file.path)).collect())
 }
 
-pub(super) fn is_packed(compression: FileCompression, path: &str) -> Result<bool> {
-    match compression {
-        FileCompression::None => Ok(false),
-        FileCompression::Gzip => Ok(true),
-        FileCompression::ByName => {
-            let lower = path.to_ascii_lowercase();
-            if let Some(end) = PACKED.iter().find(|end| lower.ends_with(**end)) {
-                return Err(Error::Unsupported { what: format!("a file of a stage whose name ends in {end}") });
-            }
-            Ok(lower.ends_with(PACKED_BY_GZIP))
-        }
-    }
-}
-
-pub(super) fn unpacked(file: Box<dyn Read + Send>, is_packed: bool) -> Box<dyn Read + Send> {
-    if is_packed { Box::new(MultiGzDecoder::new(file)) } else { file }
-}
-
 /// The next part of a file; empty at its end.
 pub(super) fn part(
     mut bytes: Box<dyn Read + Send>,
     path: &str,
-    is_packed: bool,
+    packing: FilePacking,
 ) -> Result<(Box<dyn Read + Send>, Vec<u8>)> {
     let mut part = Vec::with_capacity(PART_BYTES);
     let limit = u64::try_from(PART_BYTES).unwrap_or(u64::MAX);
@@ -169,10 +145,10 @@ pub(super) fn part(
             return Err(fault.of_file(path));
         }
         // only how a file is packed can be wrong with it here: all else is of the disk
-        if !is_packed || error.raw_os_error().is_some() {
+        if !packing.is_packed() || error.raw_os_error().is_some() {
             return Err(StageFileFault::Unavailable.into());
         }
-        let fault = FileFault { line: None, reason: "it is no whole gzip file".to_owned() };
+        let fault = FileFault { line: None, reason: packing.broken().to_owned() };
         return Err(Error::StagedFileRefused { path: path.to_owned(), fault });
     }
     Ok((bytes, part))
