@@ -10,6 +10,7 @@ pub mod external_table;
 pub(crate) mod file_format;
 pub mod file_reading;
 pub mod file_writing;
+pub(crate) mod formatted_texts;
 pub(crate) mod information_schema;
 pub mod own_stage;
 pub mod past_load;

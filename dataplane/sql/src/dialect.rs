@@ -58,12 +58,15 @@ mod writes;
 use sqlparser::ast::{Expr, Function, Statement};
 
 use crate::ast::error::Error;
-use crate::ast::names::ours;
+use crate::ast::names::{self, ours};
 use crate::ast::{VisitMut, result_of};
 use crate::bind::scope::{Scopes, TableColumns};
 use crate::bind::types::type_of;
+use crate::catalog::formatted_texts::TEXT_PLACE;
 use crate::functions::catalogue::{self, Class};
 use crate::functions::types::Type;
+use crate::print;
+use crate::scan::Scan;
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
 type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<Done, Error>;
@@ -117,6 +120,14 @@ pub(crate) fn to_engine(statement: &mut Statement, tables: &dyn TableColumns) ->
     result_of(statement.visit(&mut walk))?;
     let jsonb_outputs = walk.context.scopes.jsonb_outputs(statement);
     Ok(RewriteNotes { warnings: walk.context.warnings, jsonb_outputs })
+}
+
+/// The engine's expression of [`TEXT_PLACE`] as a value of this type by a format of the warehouse; NULL where it is none.
+pub(crate) fn text_by_format(kind: Type, format: &str) -> Result<String, Error> {
+    let no_tables: Vec<Scan> = Vec::new();
+    let text = Expr::Identifier(names::quoted(TEXT_PLACE));
+    let read = conversions::tried_by_format(kind, text, format, &mut Context::new(&no_tables))?;
+    print::engine_expression(&read)
 }
 
 /// What a call of this name can do; `None` for a name nobody knows, which is refused.

@@ -136,6 +136,13 @@ pub(crate) fn label(expr: &sqlparser::ast::Expr) -> Result<String, Error> {
     Ok(printer.out)
 }
 
+/// An expression of ours for the engine, without tables and parameters.
+pub(crate) fn engine_expression(expr: &sqlparser::ast::Expr) -> Result<String, Error> {
+    let mut printer = Printer::new(Style::Engine, &[], Reading::InPlace);
+    printer.expr(expr)?;
+    Ok(printer.out)
+}
+
 /// The governed statement in the caller's dialect.
 pub(crate) fn governed(statement: &Statement, scans: &[Scan]) -> Result<String, Error> {
     let mut printer = Printer::new(Style::Label, scans, Reading::InPlace);

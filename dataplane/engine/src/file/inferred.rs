@@ -29,17 +29,23 @@ pub struct ValueForm {
     pub scale: u32,
 }
 
+/// Makes the expression of a text that is read by the format of a type, which is NULL of any other text.
+///
+/// Nothing where texts of the type are written as ISO 8601 says.
+pub type ReadByFormat<'f> = &'f (dyn Fn(&str, &str) -> Option<String> + Sync);
+
 impl Session {
     /// The forms of these columns of a query, all of which are texts.
     pub async fn text_forms(
         &mut self,
         rows: &str,
         columns: &[String],
+        by_format: ReadByFormat<'_>,
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Vec<ValueForm>, Error> {
         let values: Vec<(String, Option<String>)> = columns.iter().map(|column| (name(column), None)).collect();
-        self.forms(rows, &values, deadline, cancel).await
+        self.forms(rows, (&values, by_format), deadline, cancel).await
     }
 
     /// The forms of the members that the objects of a query of JSON records have for these keys.
@@ -47,6 +53,7 @@ impl Session {
         &mut self,
         records: &str,
         keys: &[String],
+        by_format: ReadByFormat<'_>,
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Vec<ValueForm>, Error> {
@@ -56,7 +63,7 @@ impl Session {
             (format!("json_extract_string({record}, {pointer})"), Some(kind))
         };
         let values: Vec<(String, Option<String>)> = keys.iter().map(member).collect();
-        self.forms(records, &values, deadline, cancel).await
+        self.forms(records, (&values, by_format), deadline, cancel).await
     }
 
     /// The names that the objects of a query of JSON records have, in the order in which they are met.
@@ -89,7 +96,7 @@ impl Session {
     async fn forms(
         &mut self,
         rows: &str,
-        values: &[(String, Option<String>)],
+        (values, by_format): (&[(String, Option<String>)], ReadByFormat<'_>),
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Vec<ValueForm>, Error> {
@@ -104,7 +111,7 @@ impl Session {
         let forms = values.iter().enumerate().map(|(place, (_, kind))| {
             let value = format!("value_{place}");
             let kind = kind.as_ref().map(|_| format!("kind_{place}"));
-            form(&value, kind.as_deref())
+            form(&value, kind.as_deref(), by_format)
         });
         let forms = forms.collect::<Vec<_>>().join(", ");
         let sql = format!(
@@ -116,17 +123,17 @@ impl Session {
 }
 
 /// An expression of the form of a column over all its rows.
-fn form(value: &str, kind: Option<&str>) -> String {
+fn form(value: &str, kind: Option<&str>, by_format: ReadByFormat<'_>) -> String {
     let all = |condition: String| format!("bool_and({value} is null or ({condition}))");
     let fits = |form: &str, type_name: &str| {
         all(format!("regexp_full_match({value}, '{form}') and try_cast({value} as {type_name}) is not null"))
     };
     let timestamp = format!("{DATE_FORM}([ T]{TIME_FORM}{ZONE_FORM}?)?");
-    let moments = [
-        (fits(DATE_FORM, "DATE"), "DATE"),
-        (fits(TIME_FORM, "TIME"), "TIME"),
-        (fits(&timestamp, "TIMESTAMP"), "TIMESTAMP"),
-    ];
+    let moments = [(DATE_FORM, "DATE"), (TIME_FORM, "TIME"), (timestamp.as_str(), "TIMESTAMP")];
+    let moments = moments.map(|(form, type_name)| match by_format(type_name, value) {
+        Some(read) => (all(format!("{read} is not null")), type_name),
+        None => (fits(form, type_name), type_name),
+    });
     let number = all(format!("regexp_full_match({value}, '{NUMBER_FORM}')"));
     let when = |(condition, told): &(String, &str)| format!("when {condition} then '{told}'");
     let moments = moments.iter().map(when).collect::<Vec<_>>().join(" ");

@@ -2,12 +2,14 @@
 
 use crate::ast::error::Error;
 use crate::catalog::file_format::{FileType, FormatOptions, OptionValue};
+use crate::catalog::formatted_texts::{FormatReading, FormattedTexts};
 
 /// The options of a file's reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReading {
     pub records: FileRecords,
     pub compression: FileCompression,
+    pub texts: FormattedTexts,
 }
 
 /// How the records of a file are written.
@@ -78,9 +80,9 @@ impl FileCompression {
 }
 
 impl FileReading {
-    /// As a format says it.
-    pub(crate) fn of(format: &FormatOptions) -> Result<Self, Error> {
-        let mut compression = FileCompression::ByName;
+    /// As a format says it, whose texts are read by `reading`.
+    pub(crate) fn of(format: &FormatOptions, reading: FormatReading) -> Result<Self, Error> {
+        let (mut compression, mut texts) = (FileCompression::ByName, FormattedTexts::default());
         let mut csv = CsvRecords {
             delimiter: b',',
             quote: None,
@@ -102,6 +104,7 @@ impl FileReading {
                 ("BINARY_AS_TEXT", OptionValue::Flag(flag)) => binary_is_text = *flag,
                 ("NULL_IF", OptionValue::Texts(texts)) if format.file_type != FileType::Csv && texts.is_empty() => {}
                 _ if format.file_type == FileType::Csv && csv.takes(name, &value)? => {}
+                _ if texts.takes(name, &value, reading)? => {}
                 _ if changes_nothing(name, &value) => {}
                 _ => return Err(Error::unsupported(format!("this {name} of a file that is read"))),
             }
@@ -111,7 +114,7 @@ impl FileReading {
             FileType::Json => FileRecords::Json { is_array },
             FileType::Parquet => FileRecords::Parquet { binary_is_text },
         };
-        Ok(Self { records, compression })
+        Ok(Self { records, compression, texts })
     }
 }
 
@@ -176,10 +179,6 @@ fn changes_nothing(name: &str, value: &OptionValue) -> bool {
             _,
         ) => true,
         ("RECORD_DELIMITER", OptionValue::Text(text)) => ["\n", "\r\n", r"\n", r"\r\n"].contains(&text.as_str()),
-        ("DATE_FORMAT" | "TIME_FORMAT" | "TIMESTAMP_FORMAT", OptionValue::Text(text)) => {
-            text.eq_ignore_ascii_case("AUTO")
-        }
-        ("BINARY_FORMAT", OptionValue::Text(text)) => text == "HEX",
         ("ENCODING", OptionValue::Text(text)) => {
             text.eq_ignore_ascii_case("UTF8") || text.eq_ignore_ascii_case("UTF-8")
         }
@@ -213,7 +212,7 @@ mod tests {
     use crate::syntax::parse::options::of_text;
 
     fn read(text: &str) -> Result<FileReading, Error> {
-        FileReading::of(&FormatOptions::of(&of_text(text)?)?)
+        FileReading::of(&FormatOptions::of(&of_text(text)?)?, |_, format| Ok(format.to_owned()))
     }
 
     #[test]
@@ -223,7 +222,7 @@ mod tests {
         assert_eq!((plain.nulls, plain.escapes_unquoted), (vec![r"\N".to_owned(), String::new()], true));
         let said = "FIELD_DELIMITER = '\\t' SKIP_HEADER = 2 FIELD_OPTIONALLY_ENCLOSED_BY = '\"' ESCAPE = '\\' NULL_IF = ('x') \
                     ESCAPE_UNENCLOSED_FIELD = NONE COMPRESSION = GZIP";
-        let FileReading { records, compression } = read(said).unwrap();
+        let FileReading { records, compression, .. } = read(said).unwrap();
         let FileRecords::Csv(said) = records else { panic!("no CSV") };
         assert_eq!((said.delimiter, said.quote, said.escape, said.skipped), (b'\t', Some(b'"'), Some(b'\\'), 2));
         assert_eq!((said.nulls, said.escapes_unquoted), (vec!["x".to_owned(), String::new()], false));
@@ -241,7 +240,6 @@ mod tests {
     fn an_option_that_is_not_honoured_is_refused_by_name() {
         for (text, name) in [
             ("TRIM_SPACE = TRUE", "TRIM_SPACE"),
-            ("DATE_FORMAT = 'DD-MM-YYYY'", "DATE_FORMAT"),
             ("RECORD_DELIMITER = ';'", "RECORD_DELIMITER"),
             ("FIELD_DELIMITER = '||'", "FIELD_DELIMITER"),
             ("ENCODING = 'ISO-8859-1'", "ENCODING"),

@@ -4,7 +4,7 @@ use sqlparser::tokenizer::Location;
 
 use crate::ast::{names, quote};
 use crate::catalog::external_rows::ExternalRows;
-use crate::catalog::file_reading::FileReading;
+use crate::catalog::file_reading::{FileReading, FileRecords};
 use crate::catalog::own_stage;
 use crate::catalog::past_load::{LoadJob, PastFile};
 use crate::catalog::stage::StageFormat;
@@ -271,6 +271,22 @@ impl StagedRows {
     pub fn tells_facts(&self) -> bool {
         let is_fact = |column: &Column| FILE_FACTS.iter().any(|(fact, _)| *fact == column.name);
         self.selects() && self.columns.iter().any(is_fact)
+    }
+
+    /// The load whose records are looked at one by one before they are loaded.
+    pub fn judged(&self) -> Option<LoadOptions> {
+        self.load.filter(|load| load.judges() || self.has_formats())
+    }
+
+    /// Whether a text of its files becomes a value by a format.
+    pub fn has_formats(&self) -> bool {
+        self.columns.iter().any(|column| self.formatted("", &column.type_name).is_some())
+    }
+
+    /// The expression of a text of its files as a value of this type; nothing where the engine's cast reads it.
+    pub fn formatted(&self, text: &str, type_name: &str) -> Option<String> {
+        let is_text = !matches!(self.reading.records, FileRecords::Parquet { .. });
+        is_text.then(|| self.reading.texts.expression(text, type_name)).flatten()
     }
 
     /// A file of it as LIST tells it: with the stage's name before its path, unless it is an own stage.

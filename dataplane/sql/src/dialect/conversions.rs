@@ -118,6 +118,19 @@ fn from_format(
     offsets::noted(compose::cast(parsed, target(name)), offset, context)
 }
 
+/// A text by a format, as a value of this type: NULL where it is none.
+pub(super) fn tried_by_format(kind: Type, text: Expr, format: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = match kind {
+        Type::Blob => return Ok(compose::call("try", [bytes_of_text(text, format, context)?])),
+        Type::Date => "to_date",
+        Type::Time => "to_time",
+        Type::Timestamp => "to_timestamp",
+        Type::TimestampTz => "to_timestamp_tz",
+        _ => return Err(Error::unsupported("a format of this type")),
+    };
+    from_format(name, text, format.to_owned(), true, context)
+}
+
 /// What has no zone is read without the offset that the text ends in.
 fn on_the_wall(value: Expr, format: String) -> Result<(Expr, String), Error> {
     let Some(shorter) = formats::without_offset(&format) else { return Ok((value, format)) };
@@ -330,13 +343,16 @@ fn to_binary(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
         None => "HEX".to_owned(),
         Some(form) => compose::constant(form).unwrap_or_default().to_ascii_uppercase(),
     };
-    let bytes = match form.as_str() {
-        "HEX" => bytes::of_digits(value, context)?,
-        "BASE64" => compose::call("from_base64", [value]),
-        "UTF-8" | "UTF8" => compose::call("encode", [value]),
-        _ => {
-            return Err(Error::unsupported("TO_BINARY with a format other than HEX, BASE64 and UTF-8"));
-        }
-    };
+    let bytes = bytes_of_text(value, &form, context)?;
     Ok(if is_try { compose::call("try", [bytes]) } else { bytes })
+}
+
+/// The bytes that a text writes in this form.
+fn bytes_of_text(text: Expr, form: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
+    match form {
+        "HEX" => bytes::of_digits(text, context),
+        "BASE64" => Ok(compose::call("from_base64", [text])),
+        "UTF-8" | "UTF8" => Ok(compose::call("encode", [text])),
+        _ => Err(Error::unsupported("TO_BINARY with a format other than HEX, BASE64 and UTF-8")),
+    }
 }

@@ -25,6 +25,7 @@ use crate::catalog::stage::Stage;
 use crate::catalog::staged_rows::{FILE_NAME, FileChoice, ROW_NUMBER, StagedRows};
 use crate::catalog::table::{Column, Table};
 use crate::catalog::tables::SessionNames;
+use crate::dialect::text_by_format;
 use crate::scan::marker::{self, Marked};
 use crate::syntax::parse;
 use crate::syntax::statement::{ExternalCommand, StatementKind};
@@ -252,7 +253,9 @@ impl Binder<'_> {
         kept_as: String,
     ) -> Result<StagedRows, Error> {
         let Stage { id, format, location } = stage.stage()?;
-        let reading = FileReading::of(&self.format_of(definition.format.clone().unwrap_or(format))?)?;
+        let format = self.format_of(definition.format.clone().unwrap_or(format))?;
+        let reading = FileReading::of(&format, text_by_format)?;
+        super::staged_rows::are_plain(&reading)?;
         if super::staged_rows::has_header(&reading) {
             return Err(Error::unsupported("PARSE_HEADER of an external table"));
         }

@@ -18,6 +18,7 @@ use crate::catalog::staged_rows::{
     FILE_FACTS, FILE_NAME, LoadOptions, MetadataColumn, ROW_NUMBER, StageRead, StagedRows,
 };
 use crate::catalog::table::{Column, Table};
+use crate::dialect::text_by_format;
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
 
@@ -111,13 +112,7 @@ impl StageBinding {
             }
             _ => {}
         }
-        let is_parquet = matches!(reading.records, FileRecords::Parquet { .. });
-        let read = |column: &Column| match read_as(&column.type_name) {
-            Some(type_name) => Ok(Column::new(&column.name, type_name)),
-            None if is_parquet => Ok(Column::new(&column.name, "BLOB")),
-            None => Err(Error::unsupported(format!("a text of a file for column {} of bytes", column.name))),
-        };
-        self.filled.iter().map(read).collect()
+        Ok(self.filled.iter().map(|column| Column::new(&column.name, read_as(&column.type_name))).collect())
     }
 }
 
@@ -130,21 +125,32 @@ fn facts_named(reads: &[StageRead], tree: &Statement) -> Vec<(&'static str, &'st
     FILE_FACTS.into_iter().filter(|(name, _)| text.contains(*name)).collect()
 }
 
+/// Refuses a format of texts where a query reads them as they are.
+pub(super) fn are_plain(reading: &FileReading) -> Result<(), Error> {
+    let (true, Some(option)) = (matches!(reading.records, FileRecords::Csv(_)), reading.texts.said) else {
+        return Ok(());
+    };
+    let construct = format!("{option} of a query of files");
+    let message =
+        format!("{construct} is not supported: its values are texts, which TO_DATE and others read by a format");
+    Err(Error::new(ErrorKind::Unsupported { construct }, message))
+}
+
 pub(super) fn has_header(reading: &FileReading) -> bool {
     matches!(&reading.records, FileRecords::Csv(csv) if csv.has_header)
 }
 
-/// The type that a value of a file is read as for a column of this type; none for bytes.
-fn read_as(type_name: &str) -> Option<&str> {
+/// The type that a value of a file is read as for a column of this type.
+fn read_as(type_name: &str) -> &str {
     match Type::of_name(type_name) {
-        Type::Blob => None,
-        Type::Decimal | Type::Json | Type::Uuid | Type::Interval => Some(type_name),
-        Type::Timestamp => Some("TIMESTAMP"),
+        Type::Blob => "BLOB",
+        Type::Decimal | Type::Json | Type::Uuid | Type::Interval => type_name,
+        Type::Timestamp => "TIMESTAMP",
         Type::Boolean | Type::Integer | Type::Double | Type::Date | Type::Time | Type::TimestampTz => {
-            Some(if type_name.contains('(') { TEXT } else { type_name })
+            if type_name.contains('(') { TEXT } else { type_name }
         }
         // what is not plain the engine makes of the text, as it does of an INSERT
-        Type::Text | Type::List | Type::Struct | Type::Map | Type::Unknown => Some(TEXT),
+        Type::Text | Type::List | Type::Struct | Type::Map | Type::Unknown => TEXT,
     }
 }
 
@@ -190,7 +196,10 @@ impl Binder<'_> {
     fn rows_of(&self, stage: &Definition, number: usize, read: StageRead) -> Result<StagedRows, Error> {
         let Stage { id, format, location } = stage.stage()?;
         let format = self.format_of(read.format.unwrap_or(format))?;
-        let reading = FileReading::of(&format)?;
+        let reading = FileReading::of(&format, text_by_format)?;
+        if read.infers.is_none() && read.load.is_none_or(|load| load.transforms) {
+            are_plain(&reading)?;
+        }
         if has_header(&reading) && read.infers.is_none() && read.load.is_none_or(|load| load.by_name.is_none()) {
             return Err(Error::unsupported("PARSE_HEADER without MATCH_BY_COLUMN_NAME"));
         }

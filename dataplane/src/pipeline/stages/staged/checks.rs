@@ -29,7 +29,10 @@ impl RecordChecks {
         let mut all = Self { given: Vec::new(), checks: Vec::new(), columns: rows.columns.len() };
         let values = values.iter().map(Option::as_deref).chain(std::iter::repeat(None));
         for (place, ((read, filled), value)) in rows.columns.iter().zip(&rows.filled).zip(values).enumerate() {
-            all.column(place, (read, filled), value.unwrap_or("null"), truncates);
+            let formatted = value.and_then(|value| rows.formatted(value, &read.type_name));
+            let value = value.unwrap_or("null");
+            let typed = formatted.unwrap_or_else(|| format!("try_cast({value} as {})", read.type_name));
+            all.column(place, (read, filled), (value, typed), truncates);
         }
         all
     }
@@ -41,10 +44,16 @@ impl RecordChecks {
         Self { given: given.collect(), checks: Vec::new(), columns: values.len() }
     }
 
-    fn column(&mut self, place: usize, (read, filled): (&Column, &Column), value: &str, truncates: bool) {
+    /// The checks of a value, given the expression of the same as its column is read.
+    fn column(
+        &mut self,
+        place: usize,
+        (read, filled): (&Column, &Column),
+        (value, cast): (&str, String),
+        truncates: bool,
+    ) {
         let (text, typed) = (given(place), name(place));
         let length = filled.length();
-        let cast = format!("try_cast({value} as {})", read.type_name);
         let kept = match length {
             Some(length) if truncates => format!("left({cast}, {length})"),
             _ => cast,

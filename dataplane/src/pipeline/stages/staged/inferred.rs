@@ -69,7 +69,8 @@ impl FileSource<'_> {
         let CsvRecords { delimiter, quote, escape, skipped, nulls, has_header, .. } = signs.clone();
         let signs = CsvSigns { delimiter, quote, escape, skipped, nulls, is_padded: true, has_header };
         let texts = columns::numbered(totals.values);
-        let (deadline, cancel) = (self.query.deadline, &self.query.ask.cancel);
+        let (deadline, cancel, staged) = (self.query.deadline, &self.query.ask.cancel, self.rows);
+        let by_format = |kind: &str, value: &str| staged.formatted(value, kind);
         let mut header = Vec::new();
         if has_header {
             let first = CsvSigns { has_header: false, ..signs.clone() };
@@ -83,7 +84,7 @@ impl FileSource<'_> {
             let rows = spool.csv_rows(&signs, &texts).map_err(|error| self.query.fault(error))?;
             let each: Vec<String> = texts.into_iter().map(|column| column.name).collect();
             let rows = columns::limited(rows, options.records_max);
-            let told = self.session.text_forms(&rows, &each, deadline, cancel).await;
+            let told = self.session.text_forms(&rows, &each, &by_format, deadline, cancel).await;
             forms = told.map_err(|error| self.fault(file, error))?;
         }
         Ok(named(names, &forms))
@@ -98,11 +99,12 @@ impl FileSource<'_> {
         }
         let records = spool.json_records(is_array).map_err(|error| self.query.fault(error))?;
         let records = columns::limited(records, options.records_max);
-        let (deadline, cancel) = (self.query.deadline, &self.query.ask.cancel);
+        let (deadline, cancel, staged) = (self.query.deadline, &self.query.ask.cancel, self.rows);
+        let by_format = |kind: &str, value: &str| staged.formatted(value, kind);
         let keys = self.session.ordered_keys(&records, COLUMNS_MAX + 1, deadline, cancel).await;
         let keys = keys.map_err(|error| self.fault(file, error))?;
         bounded(file, keys.len())?;
-        let forms = self.session.member_forms(&records, &keys, deadline, cancel).await;
+        let forms = self.session.member_forms(&records, &keys, &by_format, deadline, cancel).await;
         let forms = forms.map_err(|error| self.fault(file, error))?;
         Ok(named(keys, &forms))
     }

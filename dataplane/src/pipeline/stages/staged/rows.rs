@@ -29,7 +29,7 @@ impl FileSource<'_> {
         let rows = self.rows;
         let (mut faults, mut ahead) = (0, None);
         for file in files {
-            if let Some(load) = rows.load.filter(|load| load.judges()) {
+            if let Some(load) = rows.judged() {
                 let load = load.behind(loaded.iter().map(|before: &LoadedFile| before.rows).sum());
                 if load.shows() == Some(0) {
                     break;

@@ -45,7 +45,7 @@ impl FileSource<'_> {
         let room = self.pipeline.engine().map_or(0, |engine| engine.files_bytes_max() / 2);
         let compression = self.rows.reading.compression;
         let is_plain = |file: &StageFile| matches!(FilePacking::of(compression, &file.path), Ok(FilePacking::None));
-        let judges = self.rows.load.is_none_or(sql::LoadOptions::judges);
+        let judges = self.rows.load.is_none() || self.rows.judged().is_some();
         let are_few = (2..=FILES_MAX).contains(&files.len()) && bytes <= BYTES_MAX.min(room);
         !judges && are_few && files.iter().all(is_plain)
     }

@@ -73,7 +73,7 @@ impl FileSource<'_> {
 
     async fn viewed(&mut self, file: &StageFile) -> Result<(LoadedFile, Option<ViewedFile>)> {
         let rows = self.rows;
-        if let Some(load) = rows.load.filter(|load| load.judges()) {
+        if let Some(load) = rows.judged() {
             return Box::pin(self.judged(file, load, true)).await;
         }
         let read = match &rows.reading.records {

@@ -15,6 +15,11 @@ fn catalog() -> Catalog {
             "CREATE STAGE h ID = 'q3' FILE_FORMAT = (TYPE = 'CSV' PARSE_HEADER = TRUE)",
         ),
         (DefinitionKind::Function, "_svc_stage_j", "CREATE STAGE j ID = 'q2' FILE_FORMAT = (TYPE = 'JSON')"),
+        (
+            DefinitionKind::Function,
+            "_svc_stage_d",
+            "CREATE STAGE d ID = 'q4' FILE_FORMAT = (TYPE = 'CSV' DATE_FORMAT = 'DD.MM.YYYY')",
+        ),
         (DefinitionKind::Function, "_svc_file_format_f", "CREATE FILE FORMAT f TYPE = 'CSV' SKIP_HEADER = 1"),
     ] {
         let entry = Definition::read(kind, "main", name, Vec::new(), comment("main", text));
@@ -103,6 +108,18 @@ fn copy_into_fills_the_columns_of_its_table_in_their_order() {
 }
 
 #[test]
+fn a_date_of_a_file_is_read_by_the_format_that_is_said() {
+    let resolved = resolved("COPY INTO t (id, day) FROM @d").unwrap();
+    let [rows] = resolved.staged() else { panic!("{:?}", resolved.staged()) };
+    let day = r#"CAST(try_strptime("$2", '%d.%m.%Y') AS DATE)"#;
+    assert_eq!(rows.formatted("\"$2\"", "DATE").as_deref(), Some(day));
+    assert_eq!((rows.formatted("\"$1\"", "INTEGER"), rows.judged().is_some()), (None, true));
+    let others = crate::parse("COPY INTO t (id, note) FROM @d").unwrap();
+    let others = crate::resolve(others, &catalog(), &SessionNames::new("demo")).unwrap();
+    assert!(others.staged()[0].judged().is_none(), "no column of it is a date");
+}
+
+#[test]
 fn the_columns_of_files_are_rows_of_the_stage_that_has_them() {
     let resolved = resolved("SELECT type FROM TABLE(INFER_SCHEMA(LOCATION => '@h', FILE_FORMAT => 'f')) x").unwrap();
     assert_eq!(resolved.tables(), ["main.@h"]);
@@ -126,6 +143,9 @@ fn what_cannot_be_read_of_a_stage_is_refused() {
         ("COPY INTO t FROM @j", "say MATCH_BY_COLUMN_NAME"),
         ("COPY INTO t (id) FROM @j", "say MATCH_BY_COLUMN_NAME"),
         ("COPY INTO t (id) FROM @j MATCH_BY_COLUMN_NAME = CASE_SENSITIVE", "stands without a list of columns"),
+        ("SELECT $1 FROM @d", "DATE_FORMAT of a query of files is not supported"),
+        ("COPY INTO t (id) FROM (SELECT $1 FROM @d)", "DATE_FORMAT of a query of files is not supported"),
+        ("COPY INTO t FROM @s FILE_FORMAT = (TYPE = CSV TIME_FORMAT = 'Q')", "the format element Q is not supported"),
         (
             "COPY INTO t FROM @s MATCH_BY_COLUMN_NAME = CASE_SENSITIVE",
             "of a CSV file without PARSE_HEADER is not supported",
