@@ -78,3 +78,38 @@ async fn dates_and_bytes_are_read_by_their_formats_and_others_are_faults() {
     assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
     world.stop().await;
 }
+
+#[tokio::test]
+async fn values_and_records_end_as_the_format_says_without_white_space() {
+    let world = world().await;
+    ran(&world, "create table t (id integer, note varchar, day date)").await;
+    let signs = "field_delimiter = '||' record_delimiter = ';' trim_space = true field_optionally_enclosed_by = '\"'";
+    let id = staged(&world, &format!("create stage s file_format = (type = csv {signs})")).await;
+    let text = "1 || \"a;\"\"b\" ||2026-01-02; 2||c\nd|| \\N ;3|| e ||;";
+    put(&world, &id, "a.csv", text);
+    let rows = r#"[1,"a;\"b","2026-01-02"],[2,"c\nd",null],[3,"e",null]"#;
+    assert_eq!(ran(&world, "copy into t from @s/a.csv").await, loaded("a.csv", 3));
+    assert_eq!(ran(&world, "select * from t order by id").await, rows);
+    ran(&world, "truncate table t").await;
+    let whole = r#"["a.csv","LOADED",3,3,3,0,null,null,null,null]"#;
+    assert_eq!(ran(&world, "copy into t from @s/a.csv on_error = continue").await, whole);
+    assert_eq!(ran(&world, "select * from t order by id").await, rows);
+    let selected = ran(&world, "select $1, $2, $3 from @s/a.csv").await;
+    assert_eq!(selected, r#"["1","a;\"b","2026-01-02"],["2","c\nd",null],["3","e",null]"#);
+    put(&world, &id, "b.csv", "4||f||2026-01-03;x||g||;5;");
+    let first = r#""column id has a value that is no INTEGER",2,null,"id""#;
+    let partly = format!(r#"["b.csv","PARTIALLY_LOADED",3,1,3,2,{first}]"#);
+    assert_eq!(ran(&world, "copy into t from @s/b.csv on_error = continue").await, partly);
+    let made = "create external table e (note varchar as (value:c2::varchar)) location = @s pattern = '.*a.csv'";
+    ran(&world, made).await;
+    assert_eq!(ran(&world, "select note from e order by note").await, r#"["a;\"b"],["c\nd"],["e"]"#);
+    ran(&world, &format!("create file format f type = csv {signs}")).await;
+    let inferred = "select type from table(infer_schema(location => '@s/a.csv', file_format => 'f')) order by order_id";
+    assert_eq!(ran(&world, inferred).await, r#"["NUMBER(1, 0)"],["TEXT"],["DATE"]"#);
+    let lines = "select $1 from @s/lines.txt (file_format => 'whole')";
+    ran(&world, "create file format whole type = csv field_delimiter = none escape_unenclosed_field = none").await;
+    put(&world, &id, "lines.txt", "a, \"b\" \\c\nd\n");
+    assert_eq!(ran(&world, lines).await, r#"["a, \"b\" \\c"],["d"]"#);
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
+    world.stop().await;
+}

@@ -3,6 +3,7 @@
 pub mod attached_read;
 pub mod column_comment;
 pub mod comment;
+pub(crate) mod csv_spelling;
 pub mod definition;
 pub(crate) mod external_change;
 pub(crate) mod external_rows;

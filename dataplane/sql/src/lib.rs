@@ -31,6 +31,7 @@ pub use bind::resolve::{Resolved, is_kept, resolve};
 pub use catalog::attached_read::AttachedRead;
 pub use catalog::column_comment::ColumnComment;
 pub use catalog::comment::Comment;
+pub use catalog::csv_spelling::CsvSpelling;
 pub use catalog::definition::Definition;
 pub use catalog::external_change::{ExternalChange, ListChange};
 pub use catalog::external_rows::ExternalRows;

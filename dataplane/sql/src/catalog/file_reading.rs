@@ -1,6 +1,7 @@
 //! How the records of a file are read: each option of its format is honoured here, or refused by name.
 
 use crate::ast::error::Error;
+use crate::catalog::csv_spelling::CsvSpelling;
 use crate::catalog::file_format::{FileType, FormatOptions, OptionValue};
 use crate::catalog::formatted_texts::{FormatReading, FormattedTexts};
 
@@ -10,6 +11,8 @@ pub struct FileReading {
     pub records: FileRecords,
     pub compression: FileCompression,
     pub texts: FormattedTexts,
+    /// How a CSV file is written that is written anew for its reader, as its records say.
+    pub spelling: Option<CsvSpelling>,
 }
 
 /// How the records of a file are written.
@@ -94,7 +97,7 @@ impl FileReading {
             has_header: false,
             width: RecordWidth::Exact,
         };
-        let (mut is_array, mut binary_is_text) = (false, true);
+        let (mut is_array, mut binary_is_text, mut spelling) = (false, true, CsvSpelling::default());
         for (name, value) in format.values() {
             match (name, &value) {
                 ("COMPRESSION", OptionValue::Text(word)) if format.file_type != FileType::Parquet => {
@@ -103,18 +106,23 @@ impl FileReading {
                 ("STRIP_OUTER_ARRAY", OptionValue::Flag(flag)) => is_array = *flag,
                 ("BINARY_AS_TEXT", OptionValue::Flag(flag)) => binary_is_text = *flag,
                 ("NULL_IF", OptionValue::Texts(texts)) if format.file_type != FileType::Csv && texts.is_empty() => {}
+                _ if format.file_type == FileType::Csv && spelling.takes(name, &value)? => {}
                 _ if format.file_type == FileType::Csv && csv.takes(name, &value)? => {}
                 _ if texts.takes(name, &value, reading)? => {}
                 _ if changes_nothing(name, &value) => {}
                 _ => return Err(Error::unsupported(format!("this {name} of a file that is read"))),
             }
         }
-        let records = match format.file_type {
-            FileType::Csv => FileRecords::Csv(csv.checked()?),
-            FileType::Json => FileRecords::Json { is_array },
-            FileType::Parquet => FileRecords::Parquet { binary_is_text },
+        let (records, spelling) = match format.file_type {
+            FileType::Csv => {
+                csv.checked()?;
+                let spelling = spelling.beside(&mut csv)?;
+                (FileRecords::Csv(csv), spelling)
+            }
+            FileType::Json => (FileRecords::Json { is_array }, None),
+            FileType::Parquet => (FileRecords::Parquet { binary_is_text }, None),
         };
-        Ok(Self { records, compression, texts })
+        Ok(Self { records, compression, texts, spelling })
     }
 }
 
@@ -122,7 +130,6 @@ impl CsvRecords {
     /// Whether it is an option of CSV alone, which is kept then.
     fn takes(&mut self, name: &str, value: &OptionValue) -> Result<bool, Error> {
         match (name, value) {
-            ("FIELD_DELIMITER", OptionValue::Text(text)) => self.delimiter = sign(name, text)?,
             ("SKIP_HEADER", OptionValue::Count(lines)) => self.skipped = *lines,
             ("FIELD_OPTIONALLY_ENCLOSED_BY", OptionValue::Text(text)) => self.quote = sign_or_none(name, text)?,
             ("ESCAPE", OptionValue::Text(text)) => self.escape = sign_or_none(name, text)?,
@@ -153,7 +160,7 @@ impl CsvRecords {
     }
 
     /// What the engine can be told together.
-    fn checked(self) -> Result<Self, Error> {
+    fn checked(&self) -> Result<(), Error> {
         if self.quote.is_none() && self.escape.is_some() {
             return Err(Error::unsupported("ESCAPE without FIELD_OPTIONALLY_ENCLOSED_BY"));
         }
@@ -163,10 +170,7 @@ impl CsvRecords {
         if self.nulls.is_empty() {
             return Err(Error::unsupported("EMPTY_FIELD_AS_NULL = FALSE without NULL_IF"));
         }
-        if self.quote == Some(self.delimiter) {
-            return Err(Error::syntax("FIELD_DELIMITER and FIELD_OPTIONALLY_ENCLOSED_BY differ"));
-        }
-        Ok(self)
+        Ok(())
     }
 }
 
@@ -178,7 +182,6 @@ fn changes_nothing(name: &str, value: &OptionValue) -> bool {
             "FILE_EXTENSION" | "COMPRESSION" | "SNAPPY_COMPRESSION" | "USE_VECTORIZED_SCANNER" | "USE_LOGICAL_TYPE",
             _,
         ) => true,
-        ("RECORD_DELIMITER", OptionValue::Text(text)) => ["\n", "\r\n", r"\n", r"\r\n"].contains(&text.as_str()),
         ("ENCODING", OptionValue::Text(text)) => {
             text.eq_ignore_ascii_case("UTF8") || text.eq_ignore_ascii_case("UTF-8")
         }
@@ -237,11 +240,33 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_written_anew_where_its_reader_would_not_take_it() {
+        assert_eq!(read("FIELD_DELIMITER = '|' RECORD_DELIMITER = '\\r\\n'").unwrap().spelling, None);
+        let FileReading { records, spelling, .. } = read("FIELD_DELIMITER = '||' RECORD_DELIMITER = ';'").unwrap();
+        let FileRecords::Csv(signs) = records else { panic!("no CSV") };
+        assert_eq!((signs.delimiter, signs.quote), (0x1f, Some(b'"')));
+        let written =
+            CsvSpelling { value_end: b"||".to_vec(), record_end: Some(b";".to_vec()), quote: None, trims: false };
+        assert_eq!(spelling, Some(written));
+        let FileReading { records, spelling, .. } = read("TRIM_SPACE = TRUE").unwrap();
+        let FileRecords::Csv(signs) = records else { panic!("no CSV") };
+        assert_eq!((signs.delimiter, signs.quote, spelling.is_some_and(|spelling| spelling.trims)), (b',', None, true));
+        for text in
+            ["FIELD_DELIMITER = 'aa' RECORD_DELIMITER = 'aabb'", "FIELD_DELIMITER = '|' RECORD_DELIMITER = '|\\n'"]
+        {
+            assert!(read(text).unwrap_err().message.contains("no part of each other"), "{text}");
+        }
+        let quoted = read("FIELD_DELIMITER = '\"' FIELD_OPTIONALLY_ENCLOSED_BY = '\"'");
+        assert!(quoted.unwrap_err().message.contains("differ"));
+    }
+
+    #[test]
     fn an_option_that_is_not_honoured_is_refused_by_name() {
         for (text, name) in [
-            ("TRIM_SPACE = TRUE", "TRIM_SPACE"),
-            ("RECORD_DELIMITER = ';'", "RECORD_DELIMITER"),
-            ("FIELD_DELIMITER = '||'", "FIELD_DELIMITER"),
+            ("RECORD_DELIMITER = NONE", "RECORD_DELIMITER"),
+            ("FIELD_DELIMITER = 'a\nb'", "FIELD_DELIMITER"),
+            ("RECORD_DELIMITER = ';' NULL_IF = ('a\nb')", "NULL_IF"),
+            ("FIELD_DELIMITER = '\"|' FIELD_OPTIONALLY_ENCLOSED_BY = '\"'", "FIELD_DELIMITER"),
             ("ENCODING = 'ISO-8859-1'", "ENCODING"),
             ("COMPRESSION = ZSTD", "COMPRESSION"),
             ("TYPE = JSON STRIP_NULL_VALUES = TRUE", "STRIP_NULL_VALUES"),

@@ -61,7 +61,7 @@ impl FileSource<'_> {
 
     async fn csv_kinds(&mut self, file: &StageFile, signs: &CsvRecords, options: InferOptions) -> Result<FileKinds> {
         let mut scan = RecordScan::new(signs);
-        let spool = self.spooled(file, |part| scan.take(&part).map(|()| part)).await?;
+        let spool = self.csv_spooled((file, signs), |part| scan.take(&part).map(|()| part)).await?;
         let totals = scan.end().map_err(|fault| refused(file, fault))?;
         if totals.records == 0 {
             return Ok(Vec::new());

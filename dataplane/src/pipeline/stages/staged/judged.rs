@@ -167,7 +167,7 @@ impl FileSource<'_> {
         let part =
             |place: u64| format!("cast(split_part({}, '{}', {place}) as bigint)", quote::name(LINE), sift.sign());
         let (line, number) = (part(2), part(3));
-        let spool = self.spooled(file, |part| sift.take(&part)).await?;
+        let spool = self.csv_spooled((file, signs), |part| sift.take(&part)).await?;
         let mut sifted = sift.into_records();
         let mut read = vec![FileColumn { name: LINE.to_owned(), type_name: "VARCHAR".to_owned() }];
         let most = if load.by_name.is_some() { sifted.values } else { sifted.values.max(columns) };

@@ -4,6 +4,7 @@
 //! escape outside of quotes. So each is refused here by its line, and the rows that are read are compared with the count.
 
 mod doubtful;
+mod respelled;
 mod sifted;
 mod sure_value;
 
@@ -11,10 +12,14 @@ use engine::{FileFault, RECORD_BYTES_MAX};
 use sql::CsvRecords;
 
 pub(super) use doubtful::DoubtfulRecords;
+pub(super) use respelled::RespelledCsv;
 pub(super) use sifted::{RecordSift, SiftedRecords};
 
 /// As many values as a record may have.
 const VALUES_MAX: usize = 1_600;
+
+/// The mark that a file in UTF-8 may begin with, which is no part of its first value.
+const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 const UNCLOSED: &str = "a quote is not closed";
 

@@ -76,7 +76,7 @@ impl FileSource<'_> {
         signs: &CsvRecords,
     ) -> Result<Option<(SpooledQuery, u64)>> {
         let mut scan = RecordScan::new(signs);
-        let spool = self.spooled(file, |part| scan.take(&part).map(|()| part)).await?;
+        let spool = self.csv_spooled((file, signs), |part| scan.take(&part).map(|()| part)).await?;
         let totals = scan.end().map_err(|fault| refused(file, fault))?;
         let records = totals.records.saturating_sub(u64::from(signs.has_header));
         if records == 0 {

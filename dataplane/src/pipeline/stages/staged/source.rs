@@ -3,9 +3,10 @@
 use std::io::Read;
 
 use engine::{FileFault, Session, SpoolFile, Statement};
-use sql::{FileChoice, StagedRows};
+use sql::{CsvRecords, FileChoice, StagedRows};
 
 use super::packing::FilePacking;
+use super::records::RespelledCsv;
 use crate::Error;
 use crate::error::StageFileFault;
 use crate::pipeline::listed_files::compiled;
@@ -79,6 +80,18 @@ impl FileSource<'_> {
         }
         spool.finish().await.map_err(|error| self.query.fault(error))?;
         Ok(spool)
+    }
+
+    /// The same of a CSV file, which is written anew before where its reader is told other signs than it has.
+    pub async fn csv_spooled(
+        &mut self,
+        (file, signs): (&StageFile, &CsvRecords),
+        mut take: impl FnMut(Vec<u8>) -> std::result::Result<Vec<u8>, FileFault> + Send,
+    ) -> Result<SpoolFile> {
+        let rows = self.rows;
+        let Some(spelling) = &rows.reading.spelling else { return Box::pin(self.spooled(file, take)).await };
+        let mut respelled = RespelledCsv::new(spelling, signs);
+        Box::pin(self.spooled(file, |part| respelled.passed_on(&part, &mut take))).await
     }
 
     pub(super) fn bounds(&self) -> ReadBounds {

@@ -11,15 +11,13 @@ use engine::{FileFault, RECORD_BYTES_MAX};
 use sql::{CsvRecords, RecordWidth};
 
 use super::doubtful::DoubtfulRecords;
-use super::{ByteUse, Place, RecordScan, UNCLOSED};
+use super::{ByteUse, MARK, Place, RecordScan, UNCLOSED};
 use crate::pipeline::stages::staged::FAULTS_MAX;
 
 /// Bytes that the line of a record and its number take before it.
 const LINE_BYTES_MAX: usize = 48;
 /// Signs that a line may begin with.
 const SIGNS: [char; 4] = ['#', 'L', '@', '_'];
-/// The mark that a file in UTF-8 may begin with, which is no part of its first value.
-const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// The records of a file, by number, and the first faults of those that fail.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use std::io::BufRead;
 
 use engine::RECORD_BYTES_MAX;
 
-use super::super::{Place, VALUES_MAX};
-use super::{LINE_BYTES_MAX, MARK, RecordSift};
+use super::super::{MARK, Place, VALUES_MAX};
+use super::{LINE_BYTES_MAX, RecordSift};
 
 impl RecordSift<'_> {
     /// Takes the record with which these bytes begin, if it is such a one and they have its end: how many bytes it has.
