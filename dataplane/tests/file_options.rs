@@ -113,3 +113,29 @@ async fn values_and_records_end_as_the_format_says_without_white_space() {
     assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
     world.stop().await;
 }
+
+#[tokio::test]
+async fn characters_are_read_by_their_encoding_and_others_are_replaced_or_faults() {
+    let world = world().await;
+    ran(&world, "create table t (id integer, note varchar)").await;
+    let id = staged(&world, "create stage s file_format = (type = csv encoding = 'ISO-8859-1')").await;
+    put(&world, &id, "a.csv", b"1,caf\xe9\n");
+    assert_eq!(ran(&world, "copy into t from @s/a.csv").await, loaded("a.csv", 1));
+    assert_eq!(ran(&world, "select $2 from @s/a.csv").await, r#"["café"]"#);
+    put(&world, &id, "b.csv", b"\xff\xfe2\0,\0\xe9\0\n\0");
+    let wide = "copy into t from @s/b.csv file_format = (type = csv encoding = 'UTF16')";
+    let answered = ran(&world, &format!("{wide} on_error = continue")).await;
+    assert_eq!(answered, r#"["b.csv","LOADED",1,1,1,0,null,null,null,null]"#);
+    assert_eq!(ran(&world, "select * from t order by id").await, r#"[1,"café"],[2,"é"]"#);
+    put(&world, &id, "c.csv", b"3,c\n4,\xff\n");
+    let plain = "copy into t from @s/c.csv file_format = (type = csv) validation_mode = return_errors";
+    assert!(ran(&world, plain).await.contains("it is not UTF-8"));
+    let replacing = "copy into t from @s/c.csv file_format = (type = csv replace_invalid_characters = true)";
+    assert_eq!(ran(&world, replacing).await, loaded("c.csv", 2));
+    assert_eq!(ran(&world, "select note from t where id = 4").await, "[\"\u{fffd}\"]");
+    let id = staged(&world, "create stage j file_format = (type = json ignore_utf8_errors = true)").await;
+    put(&world, &id, "a.json", b"{\"a\":\"\xff\"}");
+    assert_eq!(ran(&world, "select $1:a::varchar from @j").await, "[\"\u{fffd}\"]");
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
+    world.stop().await;
+}

@@ -20,3 +20,4 @@ pub mod stage_location;
 pub mod staged_rows;
 pub mod table;
 pub mod tables;
+pub(crate) mod text_decoding;

@@ -49,6 +49,7 @@ pub use catalog::staged_rows::{
 };
 pub use catalog::table::{Column, Counter, DefaultValue, Table};
 pub use catalog::tables::{Catalog, SessionNames};
+pub use catalog::text_decoding::{TextDecoding, TextEncoding};
 pub use compile::analyzer::Analyzer;
 pub use compile::external_members::external_members;
 pub use compile::external_rows::{external_paths, external_query};

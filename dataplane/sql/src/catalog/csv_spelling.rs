@@ -151,12 +151,12 @@ mod tests {
     fn a_delimiter_is_read_as_it_is_written() {
         for (text, bytes) in [
             ("|", &b"|"[..]),
-            ("\\", b"\\"),
-            (r"\\", b"\\"),
-            (r"\t", b"\t"),
-            ("0x7c7C", b"||"),
+            ("\\", &b"\\"[..]),
+            (r"\\", &b"\\"[..]),
+            (r"\t", &b"\t"[..]),
+            ("0x7c7C", &b"||"[..]),
             (r"\xC2\xA2", "¢".as_bytes()),
-            (r"|\n", b"|\n"),
+            (r"|\n", &b"|\n"[..]),
             ("¢", "¢".as_bytes()),
         ] {
             assert_eq!(delimiter("FIELD_DELIMITER", text).as_deref(), Ok(bytes), "{text}");

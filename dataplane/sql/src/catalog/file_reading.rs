@@ -4,12 +4,15 @@ use crate::ast::error::Error;
 use crate::catalog::csv_spelling::CsvSpelling;
 use crate::catalog::file_format::{FileType, FormatOptions, OptionValue};
 use crate::catalog::formatted_texts::{FormatReading, FormattedTexts};
+use crate::catalog::text_decoding::TextDecoding;
 
 /// The options of a file's reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReading {
     pub records: FileRecords,
     pub compression: FileCompression,
+    /// Of a text that may be other than UTF-8.
+    pub decoding: Option<TextDecoding>,
     pub texts: FormattedTexts,
     /// How a CSV file is written that is written anew for its reader, as its records say.
     pub spelling: Option<CsvSpelling>,
@@ -86,6 +89,7 @@ impl FileReading {
     /// As a format says it, whose texts are read by `reading`.
     pub(crate) fn of(format: &FormatOptions, reading: FormatReading) -> Result<Self, Error> {
         let (mut compression, mut texts) = (FileCompression::ByName, FormattedTexts::default());
+        let mut decoding = TextDecoding::PLAIN;
         let mut csv = CsvRecords {
             delimiter: b',',
             quote: None,
@@ -108,6 +112,7 @@ impl FileReading {
                 ("NULL_IF", OptionValue::Texts(texts)) if format.file_type != FileType::Csv && texts.is_empty() => {}
                 _ if format.file_type == FileType::Csv && spelling.takes(name, &value)? => {}
                 _ if format.file_type == FileType::Csv && csv.takes(name, &value)? => {}
+                _ if format.file_type != FileType::Parquet && decoding.takes(name, &value) => {}
                 _ if texts.takes(name, &value, reading)? => {}
                 _ if changes_nothing(name, &value) => {}
                 _ => return Err(Error::unsupported(format!("this {name} of a file that is read"))),
@@ -122,7 +127,8 @@ impl FileReading {
             FileType::Json => (FileRecords::Json { is_array }, None),
             FileType::Parquet => (FileRecords::Parquet { binary_is_text }, None),
         };
-        Ok(Self { records, compression, texts, spelling })
+        let decoding = (decoding != TextDecoding::PLAIN).then_some(decoding);
+        Ok(Self { records, compression, decoding, texts, spelling })
     }
 }
 
@@ -182,9 +188,6 @@ fn changes_nothing(name: &str, value: &OptionValue) -> bool {
             "FILE_EXTENSION" | "COMPRESSION" | "SNAPPY_COMPRESSION" | "USE_VECTORIZED_SCANNER" | "USE_LOGICAL_TYPE",
             _,
         ) => true,
-        ("ENCODING", OptionValue::Text(text)) => {
-            text.eq_ignore_ascii_case("UTF8") || text.eq_ignore_ascii_case("UTF-8")
-        }
         ("VALIDATE_UTF8" | "SKIP_BYTE_ORDER_MARK" | "MULTI_LINE", value) => *value == OptionValue::Flag(true),
         (_, value) => *value == OptionValue::Flag(false),
     }
@@ -212,6 +215,7 @@ pub(super) fn sign_or_none(name: &str, text: &str) -> Result<Option<u8>, Error> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::text_decoding::TextEncoding;
     use crate::syntax::parse::options::of_text;
 
     fn read(text: &str) -> Result<FileReading, Error> {
@@ -234,6 +238,9 @@ mod tests {
         {
             assert_eq!(read(&format!("TYPE = JSON COMPRESSION = {word}")).unwrap().compression, compression);
         }
+        let decoding = TextDecoding { encoding: TextEncoding::Utf16, replaces: true };
+        let said = read("ENCODING = 'UTF-16' REPLACE_INVALID_CHARACTERS = TRUE").unwrap();
+        assert_eq!((said.decoding, read("ENCODING = UTF8").unwrap().decoding), (Some(decoding), None));
         let array = read("TYPE = JSON STRIP_OUTER_ARRAY = TRUE").unwrap().records;
         assert_eq!(array, FileRecords::Json { is_array: true });
         assert_eq!(read("TYPE = PARQUET").unwrap().records, FileRecords::Parquet { binary_is_text: true });
@@ -267,7 +274,8 @@ mod tests {
             ("FIELD_DELIMITER = 'a\nb'", "FIELD_DELIMITER"),
             ("RECORD_DELIMITER = ';' NULL_IF = ('a\nb')", "NULL_IF"),
             ("FIELD_DELIMITER = '\"|' FIELD_OPTIONALLY_ENCLOSED_BY = '\"'", "FIELD_DELIMITER"),
-            ("ENCODING = 'ISO-8859-1'", "ENCODING"),
+            ("ENCODING = 'IBM420'", "ENCODING"),
+            ("TYPE = PARQUET REPLACE_INVALID_CHARACTERS = TRUE", "REPLACE_INVALID_CHARACTERS"),
             ("COMPRESSION = ZSTD", "COMPRESSION"),
             ("TYPE = JSON STRIP_NULL_VALUES = TRUE", "STRIP_NULL_VALUES"),
             ("TYPE = JSON NULL_IF = ('x')", "NULL_IF"),

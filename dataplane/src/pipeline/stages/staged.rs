@@ -8,6 +8,7 @@ mod answered;
 mod attached;
 mod checks;
 mod columns;
+mod decoded;
 mod doubted;
 mod external;
 mod inferred;

@@ -222,7 +222,7 @@ impl FileSource<'_> {
     ) -> Result<Option<SpooledRecords>> {
         let mut depth = JsonDepth::default();
         let too_deep = |line| FileFault { line: Some(line), reason: JsonDepth::reason() };
-        let spool = self.spooled(file, |part| depth.take(&part).map(|()| part).map_err(too_deep)).await?;
+        let spool = self.text_spooled(file, |part| depth.take(&part).map(|()| part).map_err(too_deep)).await?;
         if spool.bytes() == 0 {
             return Ok(None);
         }

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_deflated_file_is_unpacked_as_it_was() {
-        for text in ["", "1,a\n", &"a line that comes again\n".repeat(100_000)] {
+        for text in ["", "1,a\n", "a line that comes again\n".repeat(100_000).as_str()] {
             assert_eq!(unpacked(FilePacking::Zlib, zlib(text)).unwrap(), text);
             assert_eq!(unpacked(FilePacking::Deflate, deflate(text)).unwrap(), text);
         }

@@ -136,7 +136,7 @@ impl FileSource<'_> {
     async fn json(&mut self, file: &StageFile, is_array: bool) -> Result<u64> {
         let mut depth = JsonDepth::default();
         let too_deep = |line| FileFault { line: Some(line), reason: JsonDepth::reason() };
-        let spool = self.spooled(file, |part| depth.take(&part).map(|()| part).map_err(too_deep)).await?;
+        let spool = self.text_spooled(file, |part| depth.take(&part).map(|()| part).map_err(too_deep)).await?;
         if spool.bytes() == 0 {
             return Ok(0);
         }

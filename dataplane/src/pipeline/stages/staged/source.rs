@@ -5,6 +5,7 @@ use std::io::Read;
 use engine::{FileFault, Session, SpoolFile, Statement};
 use sql::{CsvRecords, FileChoice, StagedRows};
 
+use super::decoded::DecodedText;
 use super::packing::FilePacking;
 use super::records::RespelledCsv;
 use crate::Error;
@@ -89,9 +90,22 @@ impl FileSource<'_> {
         mut take: impl FnMut(Vec<u8>) -> std::result::Result<Vec<u8>, FileFault> + Send,
     ) -> Result<SpoolFile> {
         let rows = self.rows;
-        let Some(spelling) = &rows.reading.spelling else { return Box::pin(self.spooled(file, take)).await };
+        let Some(spelling) = &rows.reading.spelling else { return Box::pin(self.text_spooled(file, take)).await };
         let mut respelled = RespelledCsv::new(spelling, signs);
-        Box::pin(self.spooled(file, |part| respelled.passed_on(&part, &mut take))).await
+        let anew = |part: Vec<u8>| passed_on(respelled.take(&part)?, part.is_empty(), &mut take);
+        Box::pin(self.text_spooled(file, anew)).await
+    }
+
+    /// The same of a file of text, which is made UTF-8 before where it is other.
+    pub async fn text_spooled(
+        &mut self,
+        file: &StageFile,
+        mut take: impl FnMut(Vec<u8>) -> std::result::Result<Vec<u8>, FileFault> + Send,
+    ) -> Result<SpoolFile> {
+        let Some(decoding) = self.rows.reading.decoding else { return Box::pin(self.spooled(file, take)).await };
+        let mut decoded = DecodedText::new(decoding);
+        let plain = |part: Vec<u8>| passed_on(decoded.take(&part)?, part.is_empty(), &mut take);
+        Box::pin(self.spooled(file, plain)).await
     }
 
     pub(super) fn bounds(&self) -> ReadBounds {
@@ -113,6 +127,20 @@ impl FileSource<'_> {
         }
         if self.query.left().is_zero() { Err(Error::Timeout(self.query.timeout)) } else { Ok(()) }
     }
+}
+
+/// What `take` makes of bytes that were made of a part of a file, and of the end behind the last ones.
+fn passed_on(
+    made: Vec<u8>,
+    is_last: bool,
+    mut take: impl FnMut(Vec<u8>) -> std::result::Result<Vec<u8>, FileFault>,
+) -> std::result::Result<Vec<u8>, FileFault> {
+    // none would be the end
+    let mut given = if made.is_empty() { Vec::new() } else { take(made)? };
+    if is_last {
+        given.extend(take(Vec::new())?);
+    }
+    Ok(given)
 }
 
 /// Whether so many bytes more of a file may be read at all: a small packed file may have very many.
@@ -165,4 +193,22 @@ pub(super) fn part(
         return Err(Error::StagedFileRefused { path: path.to_owned(), fault });
     }
     Ok((bytes, part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_file_is_told_once_and_behind_its_last_bytes() {
+        let mut taken = Vec::new();
+        for (made, is_last) in [(&b"a"[..], false), (&b""[..], false), (&b"b"[..], true)] {
+            let given = passed_on(made.to_vec(), is_last, |bytes| {
+                taken.push(bytes.clone());
+                Ok(bytes)
+            });
+            assert_eq!(given.unwrap(), made);
+        }
+        assert_eq!(taken, [&b"a"[..], &b"b"[..], &b""[..]]);
+    }
 }
