@@ -139,3 +139,32 @@ async fn characters_are_read_by_their_encoding_and_others_are_replaced_or_faults
     assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
     world.stop().await;
 }
+
+#[tokio::test]
+async fn values_that_are_loaded_by_their_names_are_null_and_trimmed_as_the_format_says() {
+    const BY_NAME: &str = "match_by_column_name = case_insensitive";
+    const OPTIONS: &str = "null_if = ('none', '') trim_space = true";
+    let world = world().await;
+    ran(&world, "create table t (id integer, note varchar, day date)").await;
+    let id = staged(&world, &format!("create stage j file_format = (type = json {OPTIONS})")).await;
+    put(&world, &id, "a.json", r#"{"id":" 1 ","note":" none ","day":"2026-01-01"}{"id":2,"note":" x\t","day":"none"}"#);
+    assert_eq!(ran(&world, &format!("copy into t from @j {BY_NAME}")).await, loaded("a.json", 2));
+    let rows = r#"[1,null,"2026-01-01"],[2,"x",null]"#;
+    assert_eq!(ran(&world, "select * from t order by id").await, rows);
+    assert_eq!(ran(&world, "select $1:note::varchar from @j where $1:day::varchar = 'none'").await, r#"[" x\t"]"#);
+    let id = staged(&world, &format!("create stage p file_format = (type = parquet {OPTIONS})")).await;
+    let made = world.spool().join("made.parquet");
+    let query = "select 1 as id, ' none ' as note, date '2026-01-01' as day union all select 2, ' x', null";
+    world.behind_our_back(&format!("copy ({query}) to '{}' (format parquet)", made.display())).await;
+    put(&world, &id, "a.parquet", std::fs::read(&made).unwrap());
+    std::fs::remove_file(&made).unwrap();
+    for on_error in ["", "on_error = continue"] {
+        ran(&world, "truncate table t").await;
+        ran(&world, &format!("copy into t from @p {BY_NAME} force = true {on_error}")).await;
+        assert_eq!(ran(&world, "select * from t order by id").await, rows, "{on_error}");
+    }
+    ran(&world, "create table v (id integer, more variant)").await;
+    let told = refused(&world, &format!("copy into v from @p {BY_NAME}")).await;
+    assert!(told.contains("NULL_IF or TRIM_SPACE of a file with column more"), "{told}");
+    world.stop().await;
+}

@@ -39,6 +39,7 @@ pub use catalog::external_table::{KeptExternalTable, RECORD_COLUMN};
 pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRecords, RecordWidth};
 pub use catalog::file_writing::{CsvWriting, EmptyText, FileWriting, NULL, QUOTE, UnloadCompression, UnloadFormat};
 pub use catalog::formatted_texts::FormattedTexts;
+pub use catalog::named_values::NamedValues;
 pub use catalog::own_stage::{UNUSED_STAGE, table_of_stage, with_tables_of_stages};
 pub use catalog::past_load::{FAULT_COLUMNS, LoadJob, PastFile, PastLoad};
 pub use catalog::stage::FileEntry;

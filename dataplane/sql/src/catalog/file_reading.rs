@@ -4,6 +4,7 @@ use crate::ast::error::Error;
 use crate::catalog::csv_spelling::CsvSpelling;
 use crate::catalog::file_format::{FileType, FormatOptions, OptionValue};
 use crate::catalog::formatted_texts::{FormatReading, FormattedTexts};
+use crate::catalog::named_values::NamedValues;
 use crate::catalog::text_decoding::TextDecoding;
 
 /// The options of a file's reader.
@@ -14,6 +15,8 @@ pub struct FileReading {
     /// Of a text that may be other than UTF-8.
     pub decoding: Option<TextDecoding>,
     pub texts: FormattedTexts,
+    /// Of JSON and Parquet.
+    pub named: NamedValues,
     /// How a CSV file is written that is written anew for its reader, as its records say.
     pub spelling: Option<CsvSpelling>,
 }
@@ -89,7 +92,7 @@ impl FileReading {
     /// As a format says it, whose texts are read by `reading`.
     pub(crate) fn of(format: &FormatOptions, reading: FormatReading) -> Result<Self, Error> {
         let (mut compression, mut texts) = (FileCompression::ByName, FormattedTexts::default());
-        let mut decoding = TextDecoding::PLAIN;
+        let (mut decoding, mut named) = (TextDecoding::PLAIN, NamedValues::default());
         let mut csv = CsvRecords {
             delimiter: b',',
             quote: None,
@@ -109,7 +112,7 @@ impl FileReading {
                 }
                 ("STRIP_OUTER_ARRAY", OptionValue::Flag(flag)) => is_array = *flag,
                 ("BINARY_AS_TEXT", OptionValue::Flag(flag)) => binary_is_text = *flag,
-                ("NULL_IF", OptionValue::Texts(texts)) if format.file_type != FileType::Csv && texts.is_empty() => {}
+                _ if format.file_type != FileType::Csv && named.takes(name, &value) => {}
                 _ if format.file_type == FileType::Csv && spelling.takes(name, &value)? => {}
                 _ if format.file_type == FileType::Csv && csv.takes(name, &value)? => {}
                 _ if format.file_type != FileType::Parquet && decoding.takes(name, &value) => {}
@@ -128,7 +131,7 @@ impl FileReading {
             FileType::Parquet => (FileRecords::Parquet { binary_is_text }, None),
         };
         let decoding = (decoding != TextDecoding::PLAIN).then_some(decoding);
-        Ok(Self { records, compression, decoding, texts, spelling })
+        Ok(Self { records, compression, decoding, texts, named, spelling })
     }
 }
 
@@ -278,8 +281,6 @@ mod tests {
             ("TYPE = PARQUET REPLACE_INVALID_CHARACTERS = TRUE", "REPLACE_INVALID_CHARACTERS"),
             ("COMPRESSION = ZSTD", "COMPRESSION"),
             ("TYPE = JSON STRIP_NULL_VALUES = TRUE", "STRIP_NULL_VALUES"),
-            ("TYPE = JSON NULL_IF = ('x')", "NULL_IF"),
-            ("TYPE = PARQUET TRIM_SPACE = TRUE", "TRIM_SPACE"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.message.contains(name) && error.message.contains("not supported"), "{text}: {error}");

@@ -112,6 +112,9 @@ impl StageBinding {
             }
             _ => {}
         }
+        if load.by_name.is_some() && !is_csv {
+            reading.named.suit(&self.filled)?;
+        }
         Ok(self.filled.iter().map(|column| Column::new(&column.name, read_as(&column.type_name))).collect())
     }
 }

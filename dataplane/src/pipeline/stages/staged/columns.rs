@@ -117,7 +117,11 @@ pub(super) fn member_values(
         };
         // one record may have another case than the next
         let members: Vec<_> = matching(&column.name, keys, how).map(member).collect();
-        (!members.is_empty()).then(|| format!("coalesce({})", members.join(", ")))
+        if members.is_empty() {
+            return None;
+        }
+        let value = format!("coalesce({})", members.join(", "));
+        Some(rows.reading.named.expression(value, &column.type_name, true))
     };
     rows.columns.iter().map(value).collect()
 }
@@ -133,7 +137,8 @@ pub(super) fn column_values(
             return Some(filling);
         }
         let found = quote::name(matching(&column.name, names, how).next()?);
-        Some(if column.type_name == JSON { format!("to_json({found})") } else { found })
+        let value = if column.type_name == JSON { format!("to_json({found})") } else { found };
+        Some(rows.reading.named.expression(value, &column.type_name, false))
     };
     rows.columns.iter().map(value).collect()
 }
