@@ -122,7 +122,7 @@ pub(crate) fn to_engine(statement: &mut Statement, tables: &dyn TableColumns) ->
     Ok(RewriteNotes { warnings: walk.context.warnings, jsonb_outputs })
 }
 
-/// The engine's expression of [`TEXT_PLACE`] as a value of this type by a format of the warehouse; NULL where it is none.
+/// The engine's expression of [`TEXT_PLACE`] as a value of this type by a format, which is NULL of any other text.
 pub(crate) fn text_by_format(kind: Type, format: &str) -> Result<String, Error> {
     let no_tables: Vec<Scan> = Vec::new();
     let text = Expr::Identifier(names::quoted(TEXT_PLACE));

@@ -1,4 +1,4 @@
-//! How a CSV file is written that its reader does not take as it is: with other ends of values and records, or white space.
+//! How a CSV file is written that its reader does not take as it is: with other delimiters, or with white space.
 
 use crate::ast::error::Error;
 use crate::catalog::file_format::OptionValue;

@@ -1,4 +1,4 @@
-//! Texts of files that become values by a format of the file: dates, times and moments by theirs, bytes as they are written.
+//! Texts of files that become values by a format: dates, times and moments by theirs, bytes as they are written.
 
 use crate::ast::error::Error;
 use crate::ast::quote;
@@ -8,7 +8,7 @@ use crate::functions::types::Type;
 /// The name that stands for the text in an expression around it.
 pub(crate) const TEXT_PLACE: &str = "_sluice_text";
 
-/// Makes the engine's expression of [`TEXT_PLACE`] read by a format as a value of a type, which is NULL of any other text.
+/// Makes the engine's expression of [`TEXT_PLACE`] as a value of a type by a format, which is NULL of any other text.
 pub(crate) type FormatReading = fn(Type, &str) -> Result<String, Error>;
 
 const AUTO: &str = "AUTO";
@@ -54,7 +54,7 @@ impl FormattedTexts {
         Ok(true)
     }
 
-    /// The expression of a text as a value of this type, NULL where it is none; nothing where the engine's cast reads it.
+    /// The expression of a text as a value of this type, NULL of any other; nothing where the engine's cast reads it.
     pub fn expression(&self, text: &str, type_name: &str) -> Option<String> {
         let wanted = Type::of_name(type_name);
         let (_, expression) = self.expressions.iter().find(|(kind, _)| *kind == wanted)?;

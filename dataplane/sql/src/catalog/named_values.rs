@@ -1,4 +1,4 @@
-//! Values of JSON and Parquet on their way into columns of their names: without white space, and NULL where a format says.
+//! Values of JSON and Parquet that are loaded by their names: without white space, and NULL where a format says.
 
 use crate::ast::error::Error;
 use crate::ast::quote;

@@ -3,7 +3,7 @@
 //! A statement that fails in the engine takes its transaction with it. So a file is read first on a session of its own,
 //! which says how many of its records fail and which is the first of them; then the others are written, all or none. Of
 //! CSV, only those records are read first that do not surely pass, and where each does, its values are read as they are
-//! loaded. A file whose texts become values by a format is read so whatever `ON_ERROR` says, and no record of it is sure.
+//! loaded. A file whose texts become values by a format is read so whatever `ON_ERROR` says: no record of it is sure.
 
 use engine::{CsvSigns, FailedRecords, FileColumn, FileFault, Session, SpoolFile};
 use sql::ast::quote;
