@@ -49,11 +49,11 @@ async fn dates_and_bytes_are_read_by_their_formats_and_others_are_faults() {
     const FORMATS: &str = "date_format = 'DD.MM.YYYY' time_format = 'HH12:MI AM' \
                            timestamp_format = 'YYYY/MM/DD HH24-MI-SS' binary_format = base64";
     let world = world().await;
-    ran(&world, "create table t (id integer, day date, at time, moment timestamp, bytes binary)").await;
+    ran(&world, "create table t (id integer, day date, clock time, moment timestamp, code binary)").await;
     let id = staged(&world, &format!("create stage s file_format = (type = csv {FORMATS})")).await;
     put(&world, &id, "a.csv", "1,02.01.2026,03:04 PM,2026/01/02 03-04-05,aGk=\n2,,,,\n");
     assert_eq!(ran(&world, "copy into t from @s/a.csv").await, loaded("a.csv", 2));
-    let values = "select id, day, to_char(at, 'HH24:MI:SS'), to_char(moment, 'YYYY-MM-DD HH24:MI:SS'), hex_encode(bytes) \
+    let values = "select id, day, to_char(clock, 'HH24:MI:SS'), to_char(moment, 'YYYY-MM-DD HH24:MI:SS'), hex_encode(code) \
                   from t order by id";
     let rows = r#"[1,"2026-01-02","15:04:00","2026-01-02 03:04:05","6869"],[2,null,null,null,null]"#;
     assert_eq!(ran(&world, values).await, rows);
@@ -61,7 +61,7 @@ async fn dates_and_bytes_are_read_by_their_formats_and_others_are_faults() {
     let abort = refused(&world, "copy into t from @s/b.csv").await;
     assert_eq!(abort, "line 2 of b.csv: column day has a value that is no DATE");
     let told = ran(&world, "copy into t from @s/b.csv validation_mode = return_errors").await;
-    assert!(told.contains("column day has") && told.contains("column bytes has a value that is no BLOB"), "{told}");
+    assert!(told.contains("column day has") && told.contains("column code has a value that is no BLOB"), "{told}");
     let first = r#""column day has a value that is no DATE",2,null,"day""#;
     let partly = format!(r#"["b.csv","PARTIALLY_LOADED",3,1,3,2,{first}]"#);
     assert_eq!(ran(&world, "copy into t from @s/b.csv on_error = continue").await, partly);
@@ -71,9 +71,9 @@ async fn dates_and_bytes_are_read_by_their_formats_and_others_are_faults() {
     assert_eq!(ran(&world, inferred).await, types);
     assert!(refused(&world, "select $2 from @s/a.csv").await.contains("DATE_FORMAT of a query of files"));
     let id = staged(&world, &format!("create stage j file_format = (type = json {FORMATS})")).await;
-    put(&world, &id, "a.json", r#"{"id":6,"day":"06.01.2026","bytes":"aGk="}"#);
+    put(&world, &id, "a.json", r#"{"id":6,"day":"06.01.2026","code":"aGk="}"#);
     ran(&world, "copy into t from @j match_by_column_name = case_insensitive").await;
-    let values = "select day, hex_encode(bytes) from t where id = 6";
+    let values = "select day, hex_encode(code) from t where id = 6";
     assert_eq!(ran(&world, values).await, r#"["2026-01-06","6869"]"#);
     assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
     world.stop().await;
