@@ -168,3 +168,31 @@ async fn values_that_are_loaded_by_their_names_are_null_and_trimmed_as_the_forma
     assert!(told.contains("NULL_IF or TRIM_SPACE of a file with column more"), "{told}");
     world.stop().await;
 }
+
+#[tokio::test]
+async fn files_that_bzip2_and_zstandard_have_packed_are_read() {
+    const BZIP2: &str =
+        "425a6839314159265359b0a7114f00000259000010000430003000200021a699a0c002950b0bb9229c2848585388a780";
+    const ZSTANDARD: &str = "28b52ffd0458410000312c610a322c620ac4149a93";
+    let world = world().await;
+    ran(&world, "create table t (id integer, note varchar)").await;
+    let id = staged(&world, "create stage s").await;
+    let rows = r#"[1,"a"],[2,"b"]"#;
+    for (word, end, hex) in [("bz2", "bz2", BZIP2), ("zstd", "zst", ZSTANDARD)] {
+        let (by_name, by_format) = (format!("a.csv.{end}"), format!("{word}.data"));
+        for path in [&by_name, &by_format] {
+            put(&world, &id, path, hex::decode(hex).unwrap());
+        }
+        for (path, format) in [(&by_name, String::new()), (&by_format, format!("compression = {word}"))] {
+            ran(&world, "truncate table t").await;
+            let load = format!("copy into t from @s/{path} file_format = (type = csv {format})");
+            assert_eq!(ran(&world, &load).await, loaded(path, 2));
+            assert_eq!(ran(&world, "select * from t order by id").await, rows, "{path}");
+        }
+        put(&world, &id, &by_name, "1,a\n");
+        let broken = refused(&world, &format!("copy into t from @s/{by_name}")).await;
+        assert!(broken.contains("it is no whole"), "{broken}");
+    }
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
+    world.stop().await;
+}

@@ -72,6 +72,8 @@ pub enum FileCompression {
     Deflate,
     /// Deflate alone.
     RawDeflate,
+    Bzip2,
+    Zstandard,
     None,
 }
 
@@ -82,6 +84,8 @@ impl FileCompression {
             "GZIP" => Ok(Self::Gzip),
             "DEFLATE" => Ok(Self::Deflate),
             "RAW_DEFLATE" => Ok(Self::RawDeflate),
+            "BZ2" => Ok(Self::Bzip2),
+            "ZSTD" => Ok(Self::Zstandard),
             "NONE" => Ok(Self::None),
             other => Err(Error::unsupported(format!("COMPRESSION = {other} of a file that is read"))),
         }
@@ -279,7 +283,7 @@ mod tests {
             ("FIELD_DELIMITER = '\"|' FIELD_OPTIONALLY_ENCLOSED_BY = '\"'", "FIELD_DELIMITER"),
             ("ENCODING = 'IBM420'", "ENCODING"),
             ("TYPE = PARQUET REPLACE_INVALID_CHARACTERS = TRUE", "REPLACE_INVALID_CHARACTERS"),
-            ("COMPRESSION = ZSTD", "COMPRESSION"),
+            ("COMPRESSION = BROTLI", "COMPRESSION"),
             ("TYPE = JSON STRIP_NULL_VALUES = TRUE", "STRIP_NULL_VALUES"),
         ] {
             let error = read(text).unwrap_err();

@@ -1,7 +1,10 @@
 //! How a stage's file is packed, as its format or the end of its name says, and the bytes that it has unpacked.
 
+mod zstandard;
+
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
+use bzip2::read::MultiBzDecoder;
 use flate2::bufread::{DeflateDecoder, ZlibDecoder};
 use flate2::read::MultiGzDecoder;
 use sql::FileCompression;
@@ -9,8 +12,10 @@ use sql::FileCompression;
 use crate::Error;
 use crate::pipeline::Result;
 
-/// Ends of names of files that are packed in a way that is not read.
-const UNREAD: [&str; 3] = [".bz2", ".zst", ".br"];
+use zstandard::ZstandardFile;
+
+/// The end of names of files that are packed in a way that is not read.
+const UNREAD: &str = ".br";
 
 type PackedBytes = BufReader<Box<dyn Read + Send>>;
 
@@ -23,6 +28,8 @@ pub(super) enum FilePacking {
     Zlib,
     /// Deflate alone.
     Deflate,
+    Bzip2,
+    Zstandard,
 }
 
 impl FilePacking {
@@ -33,16 +40,24 @@ impl FilePacking {
             FileCompression::Gzip => Ok(Self::Gzip),
             FileCompression::Deflate => Ok(Self::Zlib),
             FileCompression::RawDeflate => Ok(Self::Deflate),
+            FileCompression::Bzip2 => Ok(Self::Bzip2),
+            FileCompression::Zstandard => Ok(Self::Zstandard),
             FileCompression::ByName => Self::by_name(path),
         }
     }
 
     fn by_name(path: &str) -> Result<Self> {
         let lower = path.to_ascii_lowercase();
-        if let Some(end) = UNREAD.iter().find(|end| lower.ends_with(**end)) {
-            return Err(Error::Unsupported { what: format!("a file of a stage whose name ends in {end}") });
+        if lower.ends_with(UNREAD) {
+            return Err(Error::Unsupported { what: format!("a file of a stage whose name ends in {UNREAD}") });
         }
-        let ends = [(".gz", Self::Gzip), (".raw_deflate", Self::Deflate), (".deflate", Self::Zlib)];
+        let ends = [
+            (".gz", Self::Gzip),
+            (".raw_deflate", Self::Deflate),
+            (".deflate", Self::Zlib),
+            (".bz2", Self::Bzip2),
+            (".zst", Self::Zstandard),
+        ];
         let found = ends.into_iter().find(|(end, _)| lower.ends_with(*end));
         Ok(found.map_or(Self::None, |(_, packing)| packing))
     }
@@ -58,6 +73,8 @@ impl FilePacking {
             Self::Gzip => "it is no whole gzip file",
             Self::Zlib => "it is no whole DEFLATE file, which begins with a zlib header",
             Self::Deflate => "it is no whole RAW_DEFLATE file",
+            Self::Bzip2 => "it is no whole bzip2 file",
+            Self::Zstandard => "it is no whole Zstandard file, or was packed with a window of more than 32 MiB",
         }
     }
 
@@ -74,6 +91,8 @@ impl FilePacking {
                 let unpacking = DeflateDecoder::new(BufReader::new(file));
                 Box::new(WholeFile { unpacking, rest: DeflateDecoder::get_mut })
             }
+            Self::Bzip2 => Box::new(MultiBzDecoder::new(file)),
+            Self::Zstandard => Box::new(ZstandardFile::new(file)),
         }
     }
 }
@@ -129,6 +148,8 @@ mod tests {
             ("a.csv.GZ", FilePacking::Gzip),
             ("a.csv.deflate", FilePacking::Zlib),
             ("a.csv.raw_deflate", FilePacking::Deflate),
+            ("a.csv.bz2", FilePacking::Bzip2),
+            ("a.csv.zst", FilePacking::Zstandard),
         ] {
             assert_eq!(FilePacking::of(FileCompression::ByName, path).unwrap(), packing, "{path}");
             assert_eq!(FilePacking::of(FileCompression::RawDeflate, path).unwrap(), FilePacking::Deflate);
@@ -142,6 +163,18 @@ mod tests {
             assert_eq!(unpacked(FilePacking::Zlib, zlib(text)).unwrap(), text);
             assert_eq!(unpacked(FilePacking::Deflate, deflate(text)).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn a_file_of_bzip2_is_unpacked_whole_or_not_at_all() {
+        let hex = "425a6839314159265359b0a7114f00000259000010000430003000200021a699a0c002950b0bb9229c2848585388a780";
+        let packed = hex::decode(hex).unwrap();
+        assert_eq!(unpacked(FilePacking::Bzip2, packed.clone()).unwrap(), "1,a\n2,b\n");
+        assert_eq!(unpacked(FilePacking::Bzip2, packed.repeat(2)).unwrap(), "1,a\n2,b\n".repeat(2));
+        for cut in 0..packed.len() {
+            assert!(unpacked(FilePacking::Bzip2, packed.iter().take(cut).copied().collect()).is_err(), "{cut}");
+        }
+        assert!(unpacked(FilePacking::Bzip2, [packed.as_slice(), b"x"].concat()).is_err());
     }
 
     #[test]
