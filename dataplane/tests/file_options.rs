@@ -65,6 +65,9 @@ async fn dates_and_bytes_are_read_by_their_formats_and_others_are_faults() {
     let first = r#""column day has a value that is no DATE",2,null,"day""#;
     let partly = format!(r#"["b.csv","PARTIALLY_LOADED",3,1,3,2,{first}]"#);
     assert_eq!(ran(&world, "copy into t from @s/b.csv on_error = continue").await, partly);
+    let job = staged(&world, "copy into t from @s/b.csv on_error = continue force = true").await;
+    let past = format!("select line, column_name from table(validate(t, job_id => '{job}')) order by line");
+    assert_eq!(ran(&world, &past).await, r#"[2,"day"],[3,"code"]"#);
     ran(&world, &format!("create file format f type = csv {FORMATS}")).await;
     let inferred = "select type from table(infer_schema(location => '@s/a.csv', file_format => 'f')) order by order_id";
     let types = r#"["NUMBER(1, 0)"],["DATE"],["TIME"],["TIMESTAMP_NTZ"],["TEXT"]"#;
