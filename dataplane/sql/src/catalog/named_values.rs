@@ -6,10 +6,10 @@ use crate::catalog::file_format::OptionValue;
 use crate::catalog::table::Column;
 use crate::functions::types::Type;
 
-/// What is left out around a text.
+/// White space that is left out around a text.
 const WHITE: &str = " \t";
 
-/// What becomes of a value that is loaded by its name; records that are loaded or read whole stay as they are.
+/// Changes to a value that is loaded by its name; records that are loaded or read whole stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedValues {
     /// Texts that stand for NULL.

@@ -39,7 +39,7 @@ contract::named! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextDecoding {
     pub encoding: TextEncoding,
-    /// U+FFFD stands for what is no character; else it is a fault.
+    /// U+FFFD stands for bytes that are no character; else they are a fault.
     pub replaces: bool,
 }
 

@@ -155,7 +155,8 @@ impl FileSource<'_> {
         let columns = if selects { self.rows.width() } else { self.rows.columns.len() };
         let width = (is_exact && load.by_name.is_none()).then_some(columns);
         let mut sift = RecordSift::new(signs, width).ok_or_else(|| Error::Unsupported {
-            what: "ON_ERROR, VALIDATION_MODE or TRUNCATECOLUMNS of a file whose values are told apart by a digit"
+            what: "ON_ERROR, VALIDATION_MODE, TRUNCATECOLUMNS or a format of dates, of a file whose values are told apart \
+                   by a digit"
                 .to_owned(),
         })?;
         sift = sift.first(load.shows());

@@ -129,7 +129,7 @@ impl FileSource<'_> {
     }
 }
 
-/// What `take` makes of bytes that were made of a part of a file, and of the end behind the last ones.
+/// The bytes that `take` makes of those that were made of a part of a file, and of the end behind the last ones.
 fn passed_on(
     made: Vec<u8>,
     is_last: bool,

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// What a frame may have held of itself in memory: more than all levels of `zstd` need but the two last ones.
+/// Memory that a frame may need for itself: all levels of `zstd` but the two last ones need no more.
 const WINDOW_BYTES_MAX: u64 = 32 << 20;
 
 /// A file that Zstandard has packed. Each sum that it has of itself is compared.
