@@ -199,3 +199,20 @@ async fn files_that_bzip2_and_zstandard_have_packed_are_read() {
     assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
     world.stop().await;
 }
+
+#[tokio::test]
+async fn members_that_are_null_are_left_out_where_the_format_says_so() {
+    let world = world().await;
+    let id = staged(&world, "create stage j file_format = (type = json strip_null_values = true)").await;
+    put(&world, &id, "a.json", r#"{"a":null,"b":{"x":null,"y":88},"c":[{"d":null}]}{"a":1}"#);
+    let rows = ran(&world, "select $1::varchar from @j/a.json").await;
+    assert_eq!(rows, r#"["{\"b\":{\"y\":88},\"c\":[{}]}"],["{\"a\":1}"]"#);
+    ran(&world, "create table v (doc variant)").await;
+    ran(&world, "copy into v from @j/a.json on_error = continue").await;
+    assert_eq!(ran(&world, "select count(*) from v where doc:b:x is null").await, "[2]");
+    put(&world, &id, "b.json", "{\"a\":1}\n{\"a\":[1,null]}");
+    let told = refused(&world, "copy into v from @j/b.json").await;
+    assert_eq!(told, "line 2 of b.json: STRIP_NULL_VALUES leaves no null in an array, and it has one");
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
+    world.stop().await;
+}

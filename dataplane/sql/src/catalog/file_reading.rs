@@ -15,6 +15,8 @@ pub struct FileReading {
     /// Of a text that may be other than UTF-8.
     pub decoding: Option<TextDecoding>,
     pub texts: FormattedTexts,
+    /// Members of JSON that are null are left out.
+    pub strips_nulls: bool,
     /// Of JSON and Parquet.
     pub named: NamedValues,
     /// How a CSV file is written that is written anew for its reader, as its records say.
@@ -108,13 +110,15 @@ impl FileReading {
             has_header: false,
             width: RecordWidth::Exact,
         };
-        let (mut is_array, mut binary_is_text, mut spelling) = (false, true, CsvSpelling::default());
+        let (mut is_array, mut strips_nulls, mut binary_is_text) = (false, false, true);
+        let mut spelling = CsvSpelling::default();
         for (name, value) in format.values() {
             match (name, &value) {
                 ("COMPRESSION", OptionValue::Text(word)) if format.file_type != FileType::Parquet => {
                     compression = FileCompression::of(word)?;
                 }
                 ("STRIP_OUTER_ARRAY", OptionValue::Flag(flag)) => is_array = *flag,
+                ("STRIP_NULL_VALUES", OptionValue::Flag(flag)) => strips_nulls = *flag,
                 ("BINARY_AS_TEXT", OptionValue::Flag(flag)) => binary_is_text = *flag,
                 _ if format.file_type != FileType::Csv && named.takes(name, &value) => {}
                 _ if format.file_type == FileType::Csv && spelling.takes(name, &value)? => {}
@@ -135,7 +139,7 @@ impl FileReading {
             FileType::Parquet => (FileRecords::Parquet { binary_is_text }, None),
         };
         let decoding = (decoding != TextDecoding::PLAIN).then_some(decoding);
-        Ok(Self { records, compression, decoding, texts, named, spelling })
+        Ok(Self { records, compression, decoding, texts, strips_nulls, named, spelling })
     }
 }
 
@@ -284,7 +288,7 @@ mod tests {
             ("ENCODING = 'IBM420'", "ENCODING"),
             ("TYPE = PARQUET REPLACE_INVALID_CHARACTERS = TRUE", "REPLACE_INVALID_CHARACTERS"),
             ("COMPRESSION = BROTLI", "COMPRESSION"),
-            ("TYPE = JSON STRIP_NULL_VALUES = TRUE", "STRIP_NULL_VALUES"),
+            ("TYPE = JSON ENABLE_OCTAL = TRUE", "ENABLE_OCTAL"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.message.contains(name) && error.message.contains("not supported"), "{text}: {error}");

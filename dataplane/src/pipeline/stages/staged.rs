@@ -23,6 +23,7 @@ mod rows;
 mod several;
 mod shown;
 mod source;
+mod stripped_nulls;
 mod unnamed;
 mod viewed;
 

@@ -14,7 +14,6 @@ use super::parquet_source::ParquetAhead;
 use super::records::RecordScan;
 use super::source::{FileSource, refused};
 use crate::Error;
-use crate::limits::json_depth::JsonDepth;
 use crate::pipeline::Result;
 use crate::storage::stage_files::parquet_parts::required_columns;
 use crate::storage::stage_files::{StageFile, blocking};
@@ -91,9 +90,7 @@ impl FileSource<'_> {
     }
 
     async fn json_kinds(&mut self, file: &StageFile, is_array: bool, options: InferOptions) -> Result<FileKinds> {
-        let mut depth = JsonDepth::default();
-        let too_deep = |line| FileFault { line: Some(line), reason: JsonDepth::reason() };
-        let spool = self.text_spooled(file, |part| depth.take(&part).map(|()| part).map_err(too_deep)).await?;
+        let spool = self.json_spooled(file, is_array).await?;
         if spool.bytes() == 0 {
             return Ok(Vec::new());
         }

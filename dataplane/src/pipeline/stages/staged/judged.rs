@@ -19,7 +19,6 @@ use super::source::{FileSource, refused};
 use super::viewed::ViewedFile;
 use super::{FAULTS_MAX, LoadedFile, RecordFault, columns};
 use crate::Error;
-use crate::limits::json_depth::JsonDepth;
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFile;
 
@@ -221,9 +220,7 @@ impl FileSource<'_> {
         load: LoadOptions,
         own: &mut Session,
     ) -> Result<Option<SpooledRecords>> {
-        let mut depth = JsonDepth::default();
-        let too_deep = |line| FileFault { line: Some(line), reason: JsonDepth::reason() };
-        let spool = self.text_spooled(file, |part| depth.take(&part).map(|()| part).map_err(too_deep)).await?;
+        let spool = self.json_spooled(file, is_array).await?;
         if spool.bytes() == 0 {
             return Ok(None);
         }

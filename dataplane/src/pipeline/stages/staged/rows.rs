@@ -11,7 +11,6 @@ use super::records::RecordScan;
 use super::source::{FileSource, refused};
 use super::{ALL_FAULTS_MAX, LoadedFile, columns};
 use crate::Error;
-use crate::limits::json_depth::JsonDepth;
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFile;
 
@@ -134,9 +133,7 @@ impl FileSource<'_> {
     }
 
     async fn json(&mut self, file: &StageFile, is_array: bool) -> Result<u64> {
-        let mut depth = JsonDepth::default();
-        let too_deep = |line| FileFault { line: Some(line), reason: JsonDepth::reason() };
-        let spool = self.text_spooled(file, |part| depth.take(&part).map(|()| part).map_err(too_deep)).await?;
+        let spool = self.json_spooled(file, is_array).await?;
         if spool.bytes() == 0 {
             return Ok(0);
         }

@@ -8,8 +8,10 @@ use sql::{CsvRecords, FileChoice, StagedRows};
 use super::decoded::DecodedText;
 use super::packing::FilePacking;
 use super::records::RespelledCsv;
+use super::stripped_nulls::StrippedNulls;
 use crate::Error;
 use crate::error::StageFileFault;
+use crate::limits::json_depth::JsonDepth;
 use crate::pipeline::listed_files::compiled;
 use crate::pipeline::{Pipeline, Query, Result};
 use crate::storage::stage_files::{ReadBounds, ReadFault, StageFile, StageStore, blocking};
@@ -94,6 +96,21 @@ impl FileSource<'_> {
         let mut respelled = RespelledCsv::new(spelling, signs);
         let anew = |part: Vec<u8>| passed_on(respelled.take(&part)?, part.is_empty(), &mut take);
         Box::pin(self.text_spooled(file, anew)).await
+    }
+
+    /// The same of a file of JSON, which may not nest too deep, without the nulls that its format leaves out.
+    pub async fn json_spooled(&mut self, file: &StageFile, is_array: bool) -> Result<SpoolFile> {
+        let too_deep = |line| FileFault { line: Some(line), reason: JsonDepth::reason() };
+        let (mut depth, strips) = (JsonDepth::default(), self.rows.reading.strips_nulls);
+        let mut stripped = strips.then(|| StrippedNulls::new(is_array));
+        let looked_at = |part: Vec<u8>| {
+            depth.take(&part).map_err(too_deep)?;
+            match &mut stripped {
+                Some(stripped) => stripped.take(&part),
+                None => Ok(part),
+            }
+        };
+        Box::pin(self.text_spooled(file, looked_at)).await
     }
 
     /// The same of a file of text, which is made UTF-8 before where it is other.
