@@ -32,7 +32,7 @@ pub use guard::Guarded;
 pub use index::{Entry, Index};
 pub use invalid_object::{InvalidObject, InvalidObjects};
 pub use packed::{ChildText, Dictionaries, Packed, PackedChild, Shape, Unreadable};
-pub use read::{KEY_TEXT, label};
+pub use read::KEY_TEXT;
 pub use secret::{KnownSecret, SecretOf};
 pub use secret_client::SecretClient;
 pub use synced::Synced;

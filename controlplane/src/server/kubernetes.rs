@@ -24,12 +24,11 @@ use platform::resources::Resources;
 use platform::{Config, Error, Result};
 use tokio::sync::Semaphore;
 
+pub use crds::annotation::KEY_REVISION;
 pub use rbac::RULES;
 
 /// The field manager of everything that REST writes.
 pub const MANAGER: &str = "sluice-controlplane";
-/// Another value of it makes the operator look at a key again.
-pub const KEY_REVISION: &str = "sluice.dev/key-revision";
 
 /// How long the API server may take to answer a request that somebody waits for.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,6 +1,7 @@
 //! Requests that change objects of the cluster, all under the field manager of the operator. The API server
 //! answers them with metadata alone: a watch brings the rest.
 
+use crds::annotation::FINALIZER;
 use http::HeaderValue;
 use http::header::ACCEPT;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy};
@@ -162,9 +163,6 @@ pub async fn delete(
         other => other.map(|_| ()),
     }
 }
-
-/// The finalizer that lets the operator clean up before an object goes.
-pub const FINALIZER: &str = "sluice.dev/finalizer";
 
 pub fn has_finalizer(object: &impl ResourceExt) -> bool {
     object.finalizers().iter().any(|finalizer| finalizer == FINALIZER)

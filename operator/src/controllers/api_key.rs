@@ -25,9 +25,6 @@ use crate::error::Class;
 use crate::objects::namespaced_name::NamespacedName;
 use crate::stores::{Item, WrittenObject, environment_of};
 
-/// What the control plane's annotation of a change by REST is called.
-pub const REVISION: &str = "sluice.dev/key-revision";
-
 /// Returns how soon to look again; absent: it is gone.
 pub async fn reconcile(context: &Context, place: &NamespacedName) -> Result<Option<Duration>, Error> {
     let item = Item::ApiKey(place.clone());

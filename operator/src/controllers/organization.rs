@@ -19,9 +19,9 @@ use crate::cluster::write;
 use crate::conditions::Conditions;
 use crate::context::Context;
 use crate::error::Class;
+use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::plan::Finalizer;
-use crate::stores::read::label;
 use crate::stores::{Item, WrittenObject};
 
 /// The round that finds what a watch may have lost.
@@ -133,8 +133,8 @@ fn authority(organization: &Organization) -> ObjectMeta {
     let labels = [
         (label::MANAGED_BY, label::OPERATOR),
         (label::ORGANIZATION, slug.as_str()),
-        ("app.kubernetes.io/part-of", "sluice"),
-        ("app.kubernetes.io/component", "authority"),
+        (label::PART_OF, "sluice"),
+        (label::COMPONENT, "authority"),
     ];
     ObjectMeta {
         name: Some(format!("{slug}-ca")),
@@ -268,7 +268,7 @@ mod tests {
     fn observed(change: impl FnOnce(&mut Organization), environments: usize) -> ObservedOrganization {
         let mut organization: Organization = serde_json::from_value(json!({
             "apiVersion": "sluice.dev/v1alpha1", "kind": "Organization",
-            "metadata": { "name": "acme", "namespace": "n", "uid": "u", "generation": 3, "finalizers": [write::FINALIZER] },
+            "metadata": { "name": "acme", "namespace": "n", "uid": "u", "generation": 3, "finalizers": [crds::annotation::FINALIZER] },
             "spec": { "slug": "acme", "name": "Acme", "billingEmail": "a@b" },
         }))
         .unwrap();

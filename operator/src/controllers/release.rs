@@ -16,10 +16,10 @@ use crate::Error;
 use crate::authority::{CERTIFICATE_LIFE, Keys, renewal, secret, signers};
 use crate::cluster::write;
 use crate::context::Context;
+use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::{AuthorityFacts, CertificateFacts, Release};
 use crate::stores::Item;
-use crate::stores::read::label;
 
 /// Names of the Secrets.
 pub const AUTHORITY: &str = "sluice-authority";
@@ -33,7 +33,7 @@ pub fn authority(release: &Release) -> NamespacedName {
 }
 
 fn metadata(context: &Context, name: &str) -> ObjectMeta {
-    let labels = [(label::MANAGED_BY, label::OPERATOR), ("app.kubernetes.io/part-of", "sluice")];
+    let labels = [(label::MANAGED_BY, label::OPERATOR), (label::PART_OF, "sluice")];
     ObjectMeta {
         name: Some(name.to_owned()),
         namespace: Some(context.release.namespace.clone()),

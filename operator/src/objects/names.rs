@@ -7,17 +7,24 @@ use crds::Environment;
 /// Label and annotation names.
 pub mod label {
     pub const NAME: &str = "app.kubernetes.io/name";
+    /// The environment. Nothing else carries it: what does and is not wanted is an orphan.
     pub const INSTANCE: &str = "app.kubernetes.io/instance";
     pub const COMPONENT: &str = "app.kubernetes.io/component";
     pub const PART_OF: &str = "app.kubernetes.io/part-of";
     pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
     pub const VERSION: &str = "app.kubernetes.io/version";
-    /// Name of the organization.
+    /// Name of the organization; on a Secret, of the one whose authority is in it.
     pub const ORGANIZATION: &str = "sluice.dev/organization";
     /// On the volume alone, which outlives its environment: who may take it up again.
     pub const ORGANIZATION_ID: &str = "sluice.dev/organization-id";
     /// On the volume alone: whose deletion may take it away.
     pub const ENVIRONMENT_ID: &str = "sluice.dev/environment-id";
+    /// The uid of the `ApiKey` whose value is in the Secret.
+    pub const API_KEY: &str = "sluice.dev/api-key";
+    /// Annotation: its name.
+    pub const API_KEY_NAME: &str = "sluice.dev/api-key-name";
+    /// Annotation: the rotation whose value is in the Secret.
+    pub const ROTATION: &str = "sluice.dev/rotation-id";
 
     /// Value of [`MANAGED_BY`], and the field manager.
     pub const OPERATOR: &str = "sluice-operator";
@@ -33,22 +40,15 @@ pub mod label {
     }
 }
 
-/// Annotations: first those that people set on an environment.
+/// Annotations: those that people set on an environment, and the operator's own.
 pub mod annotation {
-    /// `true`: the status goes on, nothing else is touched.
-    pub const PAUSED: &str = "sluice.dev/paused";
-    /// `true`: what would be done is written to `status.plannedChanges` instead.
-    pub const DRY_RUN: &str = "sluice.dev/dry-run";
-    /// The slug: the volume may really be deleted.
-    pub const CONFIRM_DELETE: &str = "sluice.dev/confirm-delete";
+    pub use crds::annotation::{CONFIRM_DELETE, DRY_RUN, PAUSED};
+
     /// On the pods: hash of the settings that only a restart brings into force.
     pub const CONFIG_HASH: &str = "sluice.dev/config-hash";
     /// On the workload: what the installation adds to its pods, as JSON.
     pub const PODS: &str = "sluice.dev/pods";
 }
-
-/// Holds an environment until what it leaves behind is decided.
-pub const FINALIZER: &str = "sluice.dev/finalizer";
 
 /// An environment's name, short enough that its children's fit into 63 characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

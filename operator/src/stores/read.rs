@@ -14,24 +14,9 @@ use super::secret::{SeenSecret, secret};
 use super::trimmed::Trim;
 use super::{ChildText, Entry};
 use crate::objects::child::{Child, Kind};
+use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::PodFacts;
-
-/// Labels and annotations that say whose an object is.
-pub mod label {
-    pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-    pub const OPERATOR: &str = "sluice-operator";
-    /// The environment. Nothing else carries it: what does and is not wanted is an orphan.
-    pub const INSTANCE: &str = "app.kubernetes.io/instance";
-    /// The organization whose authority is in the Secret.
-    pub const ORGANIZATION: &str = "sluice.dev/organization";
-    /// The uid of the `ApiKey` whose value is in the Secret.
-    pub const API_KEY: &str = "sluice.dev/api-key";
-    /// Annotation: its name.
-    pub const API_KEY_NAME: &str = "sluice.dev/api-key-name";
-    /// Annotation: the rotation whose value is in the Secret.
-    pub const ROTATION: &str = "sluice.dev/rotation-id";
-}
 
 /// The name under which the value of an `ApiKey` stands in its Secret.
 pub const KEY_TEXT: &str = "key";

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::read::{KEY_TEXT, label, labelled, version};
+use super::read::{KEY_TEXT, labelled, version};
 use super::{Dictionaries, Entry, Packed, Shape};
 use crate::authority::{self, secret};
+use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::{AuthorityFacts, SecretFacts};
 

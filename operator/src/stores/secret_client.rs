@@ -8,11 +8,11 @@ use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use super::read::label;
 use super::{Expected, Item, WrittenObject};
 use crate::Error;
 use crate::authority::secret::Data;
 use crate::cluster::write;
+use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
 
 /// Reads and writes Secrets, and notes which versions the stores must see before the next decision.

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::follow::{Follow, WatchedObject};
-use super::read::{self, Owned, SeenChild, label};
+use super::read::{self, Owned, SeenChild};
 use super::secret::SeenSecret;
 use super::{
     Entry, Guarded, Index, Item, KnownEnvironment, PackedChild, Stores, Synced, Trimmed, environment_of,
@@ -30,6 +30,7 @@ use crate::cluster::events::Events;
 use crate::cluster::queue::Queue;
 use crate::metrics::Metrics;
 use crate::objects::child::Kind;
+use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
 
 /// The watches of all kinds, with their clients and stores.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crds::annotation::KEY_REVISION;
 use crds::{ApiKey, ApiKeyPhase, ApiKeyStatus, ConditionType, Environment, Reason};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
 
-use super::REVISION;
 use crate::Error;
 use crate::cluster::write;
 use crate::conditions::Conditions;
@@ -132,7 +132,7 @@ fn is_current(key: &ApiKey) -> bool {
 }
 
 fn revision(key: &ApiKey) -> Option<&str> {
-    key.annotations().get(REVISION).map(String::as_str)
+    key.annotations().get(KEY_REVISION).map(String::as_str)
 }
 
 /// The status names the key only after its text was delivered; until then it is said again.

@@ -11,8 +11,8 @@ use super::plan::{self, SecretState};
 use crate::Error;
 use crate::context::Context;
 use crate::control_plane::proto::Key;
+use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
-use crate::stores::read::label;
 use crate::stores::{Item, KEY_TEXT, SecretOf};
 
 fn place(key: &ApiKey) -> Option<NamespacedName> {
@@ -50,8 +50,8 @@ pub async fn store(context: &Context, item: &Item, key: &ApiKey, answer: &Key, t
     let labels = [
         (label::MANAGED_BY, label::OPERATOR),
         (label::API_KEY, uid.as_str()),
-        ("app.kubernetes.io/part-of", "sluice"),
-        ("app.kubernetes.io/component", "api-key"),
+        (label::PART_OF, "sluice"),
+        (label::COMPONENT, "api-key"),
     ];
     let rotation = plan::rotation(key).unwrap_or_default();
     let name = key.name_any();

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crds::annotation::{FINALIZER, KEY_REVISION};
 use crds::{ApiKey, ApiKeyPhase, ConditionStatus, ConditionType, Environment, Reason};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use super::plan::{KeyAction, KeyOutcome, ObservedKey, SecretState, action, delivery_is_due, status};
 use crate::Error;
-use crate::cluster::write::FINALIZER;
 use crate::control_plane::proto::{Key, key};
 
 fn environment() -> Environment {
@@ -106,7 +106,7 @@ fn what_is_asked_follows_from_what_is_there() {
         (
             "changed by REST",
             changed(settled(None), |key| {
-                key.metadata.annotations = Some([(super::REVISION.to_owned(), "7".to_owned())].into());
+                key.metadata.annotations = Some([(KEY_REVISION.to_owned(), "7".to_owned())].into());
             }),
             put,
         ),

@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use crds::{Environment, EnvironmentStatus, Reason};
+use crds::{EnvironmentStatus, Reason};
 use jiff::Timestamp;
-use kube::ResourceExt as _;
 
 use super::changes::{self, Changes};
 use super::conditions::{self, Draft};
 use super::findings::Findings;
 use super::validate::validate;
 use super::{certificates, events, given, status, teardown};
+use crate::cluster::write;
 use crate::objects::child::{Key, Kind};
 use crate::objects::hold::Hold;
-use crate::objects::names::FINALIZER;
 use crate::objects::observed::Observed;
 use crate::objects::plan::{Finalizer, Plan};
 
@@ -32,7 +31,7 @@ pub fn plan(observed: &Observed) -> Plan {
     let conditions = conditions::all(&findings);
     let status = status::status(&findings, &conditions);
     let finalizer = match hold {
-        Hold::No if !has_finalizer(&observed.environment) && verdict.is_ok() => Finalizer::Add,
+        Hold::No if !write::has_finalizer(observed.environment.as_ref()) && verdict.is_ok() => Finalizer::Add,
         _ => Finalizer::Keep,
     };
     finish(observed, hold, changes, finalizer, status)
@@ -68,10 +67,6 @@ pub(super) fn finish(
         contests,
         status,
     }
-}
-
-pub(super) fn has_finalizer(environment: &Environment) -> bool {
-    environment.finalizers().iter().any(|name| name == FINALIZER)
 }
 
 /// `status.plannedChanges` holds twenty lines.

@@ -16,8 +16,9 @@ use kube::core::DynamicObject;
 use super::changes::Changes;
 use super::conditions::{self, Draft};
 use super::findings::Findings;
-use super::plan::{finish, has_finalizer};
+use super::plan::finish;
 use super::{build, status, workload};
+use crate::cluster::write;
 use crate::objects::child::{Child, Key, Kind};
 use crate::objects::hold::Hold;
 use crate::objects::names::{annotation, label};
@@ -39,7 +40,7 @@ struct Teardown<'a> {
 pub fn plan(observed: &Observed, hold: Hold) -> Plan {
     let mut teardown =
         Teardown { observed, volume: volume(observed), changes: Changes::scale_to_zero(observed), done: Vec::new() };
-    if !has_finalizer(&observed.environment) {
+    if !write::has_finalizer(observed.environment.as_ref()) {
         // nothing is held any more, or nothing was ever made
         let status = observed.environment.status.clone().unwrap_or_default();
         return finish(observed, hold, Changes::none(), Finalizer::Keep, status);

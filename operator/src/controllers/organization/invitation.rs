@@ -21,9 +21,9 @@ use crate::cluster::write;
 use crate::context::Context;
 use crate::control_plane::proto::invitation::Status;
 use crate::control_plane::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
+use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
 use crate::stores::Item;
-use crate::stores::read::label;
 
 /// Annotation: the end of the token in the Secret.
 const EXPIRES_AT: &str = "sluice.dev/expires-at";
@@ -148,8 +148,8 @@ async fn store(
     let labels = [
         (label::MANAGED_BY, label::OPERATOR),
         (label::ORGANIZATION, slug.as_str()),
-        ("app.kubernetes.io/part-of", "sluice"),
-        ("app.kubernetes.io/component", "owner-invitation"),
+        (label::PART_OF, "sluice"),
+        (label::COMPONENT, "owner-invitation"),
     ];
     let metadata = ObjectMeta {
         name: Some(place.name().to_owned()),

@@ -8,6 +8,7 @@ mod controllers;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crds::annotation::FINALIZER;
 use crds::{ApiKey, Environment, Organization};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -20,7 +21,6 @@ use crate::controllers::environment::plan::plan;
 use crate::objects::agreed::Agreed;
 use crate::objects::child::{Child, Key, Kind};
 use crate::objects::contest::Contests;
-use crate::objects::names::FINALIZER;
 use crate::objects::observed::{Authorities, CertificateFacts, Observed, PodFacts, SecretFacts};
 use crate::objects::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
 
