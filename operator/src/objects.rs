@@ -14,5 +14,6 @@ pub mod plan;
 pub mod pods;
 pub(crate) mod quantity;
 pub mod rollout;
+pub(crate) mod secret_metadata;
 pub mod source;
 pub mod storage_reach;

@@ -22,6 +22,7 @@ use crate::error::Class;
 use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::plan::Finalizer;
+use crate::objects::secret_metadata::secret_metadata;
 use crate::stores::{Item, WrittenObject};
 
 /// The round that finds what a watch may have lost.
@@ -130,19 +131,9 @@ fn certificate(ready: bool) -> Reason {
 
 fn authority(organization: &Organization) -> ObjectMeta {
     let slug = organization.name_any();
-    let labels = [
-        (label::MANAGED_BY, label::OPERATOR),
-        (label::ORGANIZATION, slug.as_str()),
-        (label::PART_OF, "sluice"),
-        (label::COMPONENT, "authority"),
-    ];
-    ObjectMeta {
-        name: Some(format!("{slug}-ca")),
-        namespace: organization.namespace(),
-        labels: Some(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
-        owner_references: organization.controller_owner_ref(&()).map(|owner| vec![owner]),
-        ..ObjectMeta::default()
-    }
+    let place = NamespacedName::new(&organization.namespace().unwrap_or_default(), &format!("{slug}-ca"));
+    let labels = [(label::ORGANIZATION, slug.as_str()), (label::COMPONENT, "authority")];
+    secret_metadata(&place, &labels, organization.controller_owner_ref(&()))
 }
 
 /// Returns how soon to look again; absent: it is gone.

@@ -16,9 +16,9 @@ use crate::Error;
 use crate::authority::{CERTIFICATE_LIFE, Keys, renewal, secret, signers};
 use crate::cluster::write;
 use crate::context::Context;
-use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::{AuthorityFacts, CertificateFacts, Release};
+use crate::objects::secret_metadata::secret_metadata;
 use crate::stores::Item;
 
 /// Names of the Secrets.
@@ -33,13 +33,7 @@ pub fn authority(release: &Release) -> NamespacedName {
 }
 
 fn metadata(context: &Context, name: &str) -> ObjectMeta {
-    let labels = [(label::MANAGED_BY, label::OPERATOR), (label::PART_OF, "sluice")];
-    ObjectMeta {
-        name: Some(name.to_owned()),
-        namespace: Some(context.release.namespace.clone()),
-        labels: Some(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
-        ..ObjectMeta::default()
-    }
+    secret_metadata(&NamespacedName::new(&context.release.namespace, name), &[], None)
 }
 
 /// Makes what is missing and renews what is due. Returns how soon to look again.

@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::control_plane::proto::Key;
 use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
+use crate::objects::secret_metadata::{secret_metadata, texts};
 use crate::stores::{Item, KEY_TEXT, SecretOf};
 
 fn place(key: &ApiKey) -> Option<NamespacedName> {
@@ -47,12 +48,7 @@ pub async fn is_taken(context: &Context, key: &ApiKey) -> Result<bool, Error> {
 pub async fn store(context: &Context, item: &Item, key: &ApiKey, answer: &Key, text: &str) -> Result<(), Error> {
     let Some(place) = place(key) else { return Ok(()) };
     let uid = key.uid().unwrap_or_default();
-    let labels = [
-        (label::MANAGED_BY, label::OPERATOR),
-        (label::API_KEY, uid.as_str()),
-        (label::PART_OF, "sluice"),
-        (label::COMPONENT, "api-key"),
-    ];
+    let labels = [(label::API_KEY, uid.as_str()), (label::COMPONENT, "api-key")];
     let rotation = plan::rotation(key).unwrap_or_default();
     let name = key.name_any();
     let annotations = [
@@ -60,16 +56,9 @@ pub async fn store(context: &Context, item: &Item, key: &ApiKey, answer: &Key, t
         (label::ROTATION, rotation.as_str()),
         ("sluice.dev/key-id", answer.key_id.as_str()),
     ];
-    let owned = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    };
     let metadata = ObjectMeta {
-        name: Some(place.name().to_owned()),
-        namespace: Some(place.namespace().to_owned()),
-        labels: Some(owned(&labels)),
-        annotations: Some(owned(&annotations)),
-        owner_references: key.controller_owner_ref(&()).map(|owner| vec![owner]),
-        ..ObjectMeta::default()
+        annotations: Some(texts(&annotations)),
+        ..secret_metadata(&place, &labels, key.controller_owner_ref(&()))
     };
     let data = BTreeMap::from([(KEY_TEXT.to_owned(), ByteString(text.as_bytes().to_vec()))]);
     context.secrets.store(item, &metadata, "Opaque", &data).await.map(|_| ())

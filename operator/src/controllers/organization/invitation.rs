@@ -6,8 +6,6 @@
 //! Secret goes if somebody has accepted, and gets another token if nobody has. A Secret that was
 //! taken away stays away.
 
-use std::collections::BTreeMap;
-
 use crds::Organization;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -23,6 +21,7 @@ use crate::control_plane::proto::invitation::Status;
 use crate::control_plane::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
 use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
+use crate::objects::secret_metadata::{secret_metadata, texts};
 use crate::stores::Item;
 
 /// Annotation: the end of the token in the Secret.
@@ -140,24 +139,11 @@ async fn store(
     answer: &Invitation,
     token: &str,
 ) -> Result<(), Error> {
-    let place = place(organization);
     let slug = organization.name_any();
-    let owned = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    };
-    let labels = [
-        (label::MANAGED_BY, label::OPERATOR),
-        (label::ORGANIZATION, slug.as_str()),
-        (label::PART_OF, "sluice"),
-        (label::COMPONENT, "owner-invitation"),
-    ];
+    let labels = [(label::ORGANIZATION, slug.as_str()), (label::COMPONENT, "owner-invitation")];
     let metadata = ObjectMeta {
-        name: Some(place.name().to_owned()),
-        namespace: Some(place.namespace().to_owned()),
-        labels: Some(owned(&labels)),
-        annotations: Some(owned(&[(EXPIRES_AT, &answer.expires_at)])),
-        owner_references: organization.controller_owner_ref(&()).map(|owner| vec![owner]),
-        ..ObjectMeta::default()
+        annotations: Some(texts(&[(EXPIRES_AT, &answer.expires_at)])),
+        ..secret_metadata(&place(organization), &labels, organization.controller_owner_ref(&()))
     };
     let entries = [("email", answer.email.as_str()), ("token", token), ("url", answer.url.as_str())];
     let data = entries.map(|(name, value)| (name.to_owned(), ByteString(value.as_bytes().to_vec()))).into();
