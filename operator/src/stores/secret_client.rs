@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
 use super::{Expected, Item, WrittenObject};
 use crate::Error;
 use crate::authority::secret::Data;
-use crate::cluster::write;
+use crate::cluster::write::Objects;
 use crate::objects::names::label;
 use crate::objects::namespaced_name::NamespacedName;
 
@@ -35,8 +34,7 @@ impl SecretClient {
     /// Writes a Secret that no store knows. One that somebody else keeps something in is left as it is.
     pub async fn store_new(&self, item: &Item, metadata: &ObjectMeta, kind: &str, data: &Data) -> Result<(), Error> {
         let place = NamespacedName::of_metadata(metadata);
-        let (resource, body) = (ApiResource::erase::<Secret>(&()), body(metadata, kind, data));
-        match write::create(&self.client, place.namespace(), &resource, &body).await {
+        match self.objects(metadata).create(&body(metadata, kind, data)).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 let found = self.read(&place).await?;
                 let ours =
@@ -55,14 +53,15 @@ impl SecretClient {
 
     /// Writes a Secret, whole. Keys that are not in `data` any more go.
     pub async fn store(&self, item: &Item, metadata: &ObjectMeta, kind: &str, data: &Data) -> Result<String, Error> {
-        let body = body(metadata, kind, data);
-        let (namespace, name) =
-            (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
-        let resource = ApiResource::erase::<Secret>(&());
-        let written = write::apply(&self.client, &namespace, &resource, &name, &body).await?;
+        let place = NamespacedName::of_metadata(metadata);
+        let written = self.objects(metadata).apply(place.name(), &body(metadata, kind, data)).await?;
         let version = written.resource_version().unwrap_or_default().to_owned();
-        self.expected.note(item, WrittenObject::Secret(NamespacedName::new(&namespace, &name)), Some(&version));
+        self.expected.note(item, WrittenObject::Secret(place), Some(&version));
         Ok(version)
+    }
+
+    fn objects(&self, metadata: &ObjectMeta) -> Objects<'_> {
+        Objects::of::<Secret>(&self.client, metadata.namespace.clone())
     }
 }
 

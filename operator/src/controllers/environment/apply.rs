@@ -6,13 +6,12 @@
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use kube::ResourceExt;
-use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use super::{build, certificates};
 use crate::Error;
 use crate::authority::{Pair, secret, signers};
-use crate::cluster::write;
+use crate::cluster::write::{self, Objects};
 use crate::context::Context;
 use crate::controllers::release;
 use crate::objects::child::{Key, Kind};
@@ -99,55 +98,38 @@ async fn one(context: &Context, observed: &Observed, item: &Item, write: &Write)
 }
 
 async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), Error> {
-    match write {
-        Write::Apply(child) => {
-            let (key, namespace) = (child.key(), observed.environment.namespace().unwrap_or_default());
-            let resource = key.kind.resource();
-            let written = set(context, &namespace, &resource, &key.name, &child.json()?).await?;
-            let place = NamespacedName::new(&namespace, &key.name);
-            context.expected.note(item, WrittenObject::Child(key.kind, place), written.resource_version());
-        }
-        Write::Issue(order) => issue(context, item, observed, order).await?,
-        Write::Strip { key, version, patch } => {
-            let namespace = observed.environment.namespace().unwrap_or_default();
-            let written =
-                write::strip(&context.client, &namespace, &key.kind.resource(), &key.name, version, patch).await?;
-            let place = NamespacedName::new(&namespace, &key.name);
-            context.expected.note(item, WrittenObject::Child(key.kind, place), written.resource_version());
-        }
-        Write::Disown { key, uid } => {
+    let key = write.key();
+    let objects = Objects::new(&context.client, observed.environment.namespace(), key.kind.resource());
+    let written = match write {
+        Write::Issue(order) => return issue(context, item, observed, order).await,
+        Write::Apply(child) => set(&objects, &key.name, &child.json()?).await?,
+        Write::Strip { version, patch, .. } => objects.strip(&key.name, version, patch).await?,
+        Write::Disown { uid, .. } => {
             let labels: serde_json::Map<_, _> =
                 build::OURS.into_iter().map(|name| (name.to_owned(), Value::Null)).collect();
             let fields = json!({ "metadata": { "uid": uid, "ownerReferences": null, "labels": labels } });
-            let namespace = observed.environment.namespace().unwrap_or_default();
-            write::merge(&context.client, &namespace, &key.kind.resource(), &key.name, &fields).await?;
+            objects.merge(&key.name, &fields).await?;
+            return Ok(());
         }
-        Write::Scale { key, uid, replicas } => {
+        Write::Scale { uid, replicas, .. } => {
             let fields = json!({ "metadata": { "uid": uid }, "spec": { "replicas": replicas } });
-            let namespace = observed.environment.namespace().unwrap_or_default();
-            let written = write::merge(&context.client, &namespace, &key.kind.resource(), &key.name, &fields).await?;
-            let place = NamespacedName::new(&namespace, &key.name);
-            context.expected.note(item, WrittenObject::Child(key.kind, place), written.resource_version());
+            objects.merge(&key.name, &fields).await?
         }
-    }
+    };
+    let place = NamespacedName::new(&observed.environment.namespace().unwrap_or_default(), &key.name);
+    context.expected.note(item, WrittenObject::Child(key.kind, place), written.resource_version());
     Ok(())
 }
 
 /// Applied; where somebody else's entries of a list stand in the way, which an apply leaves alone,
 /// the lists are replaced first.
-async fn set(
-    context: &Context,
-    namespace: &str,
-    resource: &ApiResource,
-    name: &str,
-    object: &Value,
-) -> Result<write::Written, Error> {
-    match write::apply(&context.client, namespace, resource, name, object).await {
+async fn set(objects: &Objects<'_>, name: &str, object: &Value) -> Result<write::Written, Error> {
+    match objects.apply(name, object).await {
         Err(kube::Error::Api(status)) if status.code == 422 => {
-            if write::merge(&context.client, namespace, resource, name, object).await.is_err() {
+            if objects.merge(name, object).await.is_err() {
                 return Err(kube::Error::Api(status).into());
             }
-            Ok(write::apply(&context.client, namespace, resource, name, object).await?)
+            Ok(objects.apply(name, object).await?)
         }
         written => Ok(written?),
     }
@@ -185,8 +167,8 @@ async fn present(context: &Context, order: &CertificateOrder) -> Result<Option<P
 async fn delete(context: &Context, observed: &Observed, order: &Delete) -> Result<(), Error> {
     let Delete { key: Key { kind, name }, uid, why } = order;
     tracing::info!(environment = observed.environment.name_any(), child = %order.key, why, "deletes");
-    let namespace = observed.environment.namespace().unwrap_or_default();
-    Ok(write::delete(&context.client, &namespace, &kind.resource(), name, uid).await?)
+    let objects = Objects::new(&context.client, observed.environment.namespace(), kind.resource());
+    Ok(objects.delete(name, uid).await?)
 }
 
 #[cfg(test)]

@@ -11,11 +11,10 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::ApiResource;
 use kube::{Resource, ResourceExt};
 
 use crate::Error;
-use crate::cluster::write;
+use crate::cluster::write::Objects;
 use crate::context::Context;
 use crate::control_plane::proto::invitation::Status;
 use crate::control_plane::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
@@ -123,9 +122,8 @@ pub async fn settle(
             Ok(InvitationOutcome::Settled(answer.expires_at.parse().ok()))
         }
         (_, _, InvitationSecret::Holds { uid, .. }) => {
-            let place = place(organization);
-            let resource = ApiResource::erase::<Secret>(&());
-            write::delete(&context.client, place.namespace(), &resource, place.name(), &uid).await?;
+            let secrets = Objects::of::<Secret>(&context.client, organization.namespace());
+            secrets.delete(place(organization).name(), &uid).await?;
             Ok(InvitationOutcome::Settled(None))
         }
         _ => Ok(InvitationOutcome::Settled(None)),
