@@ -4,15 +4,6 @@
 use crds::{Condition, ConditionStatus, ConditionType, Reason};
 use jiff::Timestamp;
 
-/// Conditions in the making.
-#[derive(Debug)]
-pub struct Conditions<'a> {
-    old: &'a [Condition],
-    generation: i64,
-    now: Timestamp,
-    new: Vec<Condition>,
-}
-
 /// As Kubernetes writes times: to the second.
 pub fn rfc3339(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
@@ -26,33 +17,57 @@ pub fn find(conditions: &[Condition], type_: ConditionType) -> Option<&Condition
 /// The longest message that the schema permits.
 const MESSAGE_MAX: usize = 1024;
 
-impl<'a> Conditions<'a> {
-    pub fn new(old: &'a [Condition], generation: i64, now: Timestamp) -> Self {
-        Self { old, generation, now, new: Vec::new() }
+/// A condition without its times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    pub type_: ConditionType,
+    pub status: ConditionStatus,
+    pub reason: Reason,
+    pub message: String,
+}
+
+impl Draft {
+    pub fn new(type_: ConditionType, status: ConditionStatus, reason: Reason, message: impl Into<String>) -> Self {
+        Self { type_, status, reason, message: message.into() }
     }
 
-    pub fn set(mut self, type_: ConditionType, status: ConditionStatus, reason: Reason, message: &str) -> Self {
-        let old = self.old.iter().find(|condition| condition.type_ == type_ && condition.status == status);
-        let last_transition_time = old.map_or_else(|| rfc3339(self.now), |old| old.last_transition_time.clone());
-        self.new.retain(|condition| condition.type_ != type_);
-        self.new.push(Condition {
-            type_,
-            status,
-            observed_generation: self.generation,
-            last_transition_time,
-            reason,
-            message: message.chars().take(MESSAGE_MAX).collect(),
-        });
-        self
+    pub fn flag(type_: ConditionType, holds: bool, reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(type_, if holds { ConditionStatus::True } else { ConditionStatus::False }, reason, message)
     }
 
-    pub fn flag(self, type_: ConditionType, holds: bool, reason: Reason, message: &str) -> Self {
-        let status = if holds { ConditionStatus::True } else { ConditionStatus::False };
-        self.set(type_, status, reason, message)
+    pub fn is(type_: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(type_, ConditionStatus::True, reason, message)
     }
 
-    pub fn done(self) -> Vec<Condition> {
-        self.new
+    pub fn not(type_: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(type_, ConditionStatus::False, reason, message)
+    }
+
+    pub fn unknown(type_: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(type_, ConditionStatus::Unknown, reason, message)
+    }
+
+    /// As it should be, in whichever sense.
+    pub fn fine(type_: ConditionType, status: ConditionStatus) -> Self {
+        Self::new(type_, status, Reason::AsSpecified, "")
+    }
+
+    /// The same in another condition.
+    pub fn of(self, type_: ConditionType) -> Self {
+        Self { type_, ..self }
+    }
+
+    /// With the generation, and the time of the last transition: now, or what it was.
+    pub fn stamped(self, before: &[Condition], generation: i64, now: Timestamp) -> Condition {
+        let before = before.iter().find(|it| it.type_ == self.type_ && it.status == self.status);
+        Condition {
+            type_: self.type_,
+            status: self.status,
+            observed_generation: generation,
+            last_transition_time: before.map_or_else(|| rfc3339(now), |it| it.last_transition_time.clone()),
+            reason: self.reason,
+            message: self.message.chars().take(MESSAGE_MAX).collect(),
+        }
     }
 }
 
@@ -63,17 +78,16 @@ mod tests {
     #[test]
     fn a_transition_is_dated_and_a_repetition_is_not() {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
-        let first = Conditions::new(&[], 1, at("2026-01-01T00:00:00.5Z"))
-            .flag(ConditionType::Ready, false, Reason::Starting, "not yet")
-            .done();
+        let stamped = |before: &[Condition], (generation, now): (i64, &str), draft: Draft| {
+            [draft.stamped(before, generation, at(now))]
+        };
+        let not = |reason| Draft::not(ConditionType::Ready, reason, "not yet");
+        let first = stamped(&[], (1, "2026-01-01T00:00:00.5Z"), not(Reason::Starting));
         assert_eq!(first[0].last_transition_time, "2026-01-01T00:00:00Z");
-        let again = Conditions::new(&first, 2, at("2026-01-02T00:00:00Z"))
-            .flag(ConditionType::Ready, false, Reason::Invalid, "another reason")
-            .done();
+        let again = stamped(&first, (2, "2026-01-02T00:00:00Z"), not(Reason::Invalid));
         assert_eq!((again[0].last_transition_time.as_str(), again[0].observed_generation), ("2026-01-01T00:00:00Z", 2));
-        let ready = Conditions::new(&again, 2, at("2026-01-03T00:00:00Z"))
-            .flag(ConditionType::Ready, true, Reason::AsSpecified, "")
-            .done();
+        let fine = Draft::fine(ConditionType::Ready, ConditionStatus::True);
+        let ready = stamped(&again, (2, "2026-01-03T00:00:00Z"), fine);
         assert_eq!(ready[0].last_transition_time, "2026-01-03T00:00:00Z");
     }
 }

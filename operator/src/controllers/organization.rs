@@ -16,7 +16,7 @@ use serde_json::json;
 use self::invitation::InvitationOutcome;
 use crate::Error;
 use crate::cluster::write;
-use crate::conditions::Conditions;
+use crate::conditions::Draft;
 use crate::context::Context;
 use crate::error::Class;
 use crate::objects::names::label;
@@ -54,36 +54,34 @@ fn plan(observed: &ObservedOrganization) -> OrganizationPlan {
     };
     let old = organization.status.clone().unwrap_or_default();
     let generation = organization.metadata.generation.unwrap_or_default();
-    let conditions = Conditions::new(&old.conditions, generation, observed.now)
-        .flag(
-            ConditionType::SpecValid,
-            !observed.slug_taken,
-            if observed.slug_taken { Reason::Invalid } else { Reason::AsSpecified },
-            if observed.slug_taken { SLUG_TAKEN } else { "" },
-        )
-        .flag(ConditionType::CertificateReady, observed.has_authority, certificate(observed.has_authority), "");
-    let conditions = match &observed.uninvited {
-        None => conditions.flag(ConditionType::CredentialsSynced, true, Reason::AsSpecified, ""),
-        Some((reason, message)) => conditions.flag(ConditionType::CredentialsSynced, false, *reason, message),
-    };
     let suspended = organization.spec.suspended;
-    let conditions = conditions.flag(
-        ConditionType::Suspended,
-        suspended,
-        if suspended { Reason::SuspendedBySpec } else { Reason::AsSpecified },
-        "",
-    );
-    let conditions = if deleting {
-        let message = format!("waits for {} environments to go", observed.environments);
-        conditions.flag(ConditionType::Ready, false, Reason::Decommissioning, &message)
-    } else if suspended {
-        conditions.flag(ConditionType::Ready, false, Reason::SuspendedBySpec, "every environment is switched off")
-    } else if observed.slug_taken {
-        conditions.flag(ConditionType::Ready, false, Reason::Invalid, SLUG_TAKEN)
+    let valid = if observed.slug_taken {
+        Draft::not(ConditionType::SpecValid, Reason::Invalid, SLUG_TAKEN)
     } else {
-        let ready = observed.has_authority;
-        conditions.flag(ConditionType::Ready, ready, certificate(ready), "")
+        Draft::fine(ConditionType::SpecValid, ConditionStatus::True)
     };
+    let invited = match &observed.uninvited {
+        None => Draft::fine(ConditionType::CredentialsSynced, ConditionStatus::True),
+        Some((reason, message)) => Draft::not(ConditionType::CredentialsSynced, *reason, message),
+    };
+    let switched_off = if suspended { Reason::SuspendedBySpec } else { Reason::AsSpecified };
+    let ready = if deleting {
+        let message = format!("waits for {} environments to go", observed.environments);
+        Draft::not(ConditionType::Ready, Reason::Decommissioning, message)
+    } else if suspended {
+        Draft::not(ConditionType::Ready, Reason::SuspendedBySpec, "every environment is switched off")
+    } else if observed.slug_taken {
+        Draft::not(ConditionType::Ready, Reason::Invalid, SLUG_TAKEN)
+    } else {
+        certificate(ConditionType::Ready, observed.has_authority)
+    };
+    let drafts = [
+        valid,
+        certificate(ConditionType::CertificateReady, observed.has_authority),
+        invited,
+        Draft::flag(ConditionType::Suspended, suspended, switched_off, ""),
+        ready,
+    ];
     let phase = if deleting {
         OrganizationPhase::Cancelled
     } else if suspended {
@@ -97,7 +95,7 @@ fn plan(observed: &ObservedOrganization) -> OrganizationPlan {
         observed_generation: Some(generation),
         org_id: organization.uid(),
         phase: Some(phase),
-        conditions: conditions.done(),
+        conditions: drafts.map(|draft| draft.stamped(&old.conditions, generation, observed.now)).into(),
     };
     OrganizationPlan { finalizer, status }
 }
@@ -125,8 +123,8 @@ fn slug_taken(context: &Context, organization: &Organization) -> bool {
     })
 }
 
-fn certificate(ready: bool) -> Reason {
-    if ready { Reason::AsSpecified } else { Reason::CertificatePending }
+fn certificate(type_: ConditionType, ready: bool) -> Draft {
+    Draft::flag(type_, ready, if ready { Reason::AsSpecified } else { Reason::CertificatePending }, "")
 }
 
 fn authority(organization: &Organization) -> ObjectMeta {

@@ -11,7 +11,7 @@ use kube::{Resource, ResourceExt};
 
 use crate::Error;
 use crate::cluster::write;
-use crate::conditions::Conditions;
+use crate::conditions::Draft;
 use crate::control_plane::proto::{Key, key};
 use crate::error::{Class, WAITING};
 
@@ -170,17 +170,15 @@ pub fn status(observed: &ObservedKey, outcome: &KeyOutcome) -> (ApiKeyStatus, Du
         new.phase = Some(ApiKeyPhase::Pending);
     }
     let (synced, reason, message) = synced(outcome);
-    let conditions = Conditions::new(&old.conditions, key.metadata.generation.unwrap_or_default(), observed.now);
-    let conditions = match outcome {
-        KeyOutcome::Known => conditions.flag(ConditionType::CredentialsSynced, true, Reason::AsSpecified, ""),
-        _ => conditions.flag(ConditionType::CredentialsSynced, synced, reason, &message),
-    };
+    let credentials = Draft::flag(ConditionType::CredentialsSynced, synced, reason, message.as_str());
     let (ready, reason, message) = match new.phase {
         Some(ApiKeyPhase::Expired) => (false, Reason::Expired, "the key has reached its expiry".to_owned()),
         Some(ApiKeyPhase::Revoked) => (false, Reason::Revoked, "the key was revoked".to_owned()),
         _ => (synced, reason, message),
     };
-    new.conditions = conditions.flag(ConditionType::Ready, ready, reason, &message).done();
+    let drafts = [credentials, Draft::flag(ConditionType::Ready, ready, reason, message)];
+    let generation = key.metadata.generation.unwrap_or_default();
+    new.conditions = drafts.map(|draft| draft.stamped(&old.conditions, generation, observed.now)).into();
     let again = again(observed, outcome, &new);
     (new, again)
 }

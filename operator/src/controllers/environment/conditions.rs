@@ -11,47 +11,10 @@ use super::validate::{Desired, Invalid, Off};
 use super::volume::{self, Growth};
 use super::workload::{StartObstacle, WorkloadState};
 use super::{certificates, workload};
-use crate::conditions::rfc3339;
+use crate::conditions::Draft;
 use crate::objects::hold::Hold;
 use crate::objects::names;
 use crate::objects::observed::{CertificateFacts, GivenCertificate, Observed};
-
-/// A condition without its times.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
-    pub type_: ConditionType,
-    pub status: ConditionStatus,
-    pub reason: Reason,
-    pub message: String,
-}
-
-impl Draft {
-    fn new(type_: ConditionType, status: ConditionStatus, reason: Reason, message: impl Into<String>) -> Self {
-        Self { type_, status, reason, message: message.into() }
-    }
-
-    pub fn is(type_: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self::new(type_, ConditionStatus::True, reason, message)
-    }
-
-    pub fn not(type_: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self::new(type_, ConditionStatus::False, reason, message)
-    }
-
-    pub fn unknown(type_: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self::new(type_, ConditionStatus::Unknown, reason, message)
-    }
-
-    /// As it should be, in whichever sense.
-    fn fine(type_: ConditionType, status: ConditionStatus) -> Self {
-        Self::new(type_, status, Reason::AsSpecified, "")
-    }
-
-    /// The same in another condition.
-    fn of(self, type_: ConditionType) -> Self {
-        Self { type_, ..self }
-    }
-}
 
 use ConditionStatus::{False, True};
 use ConditionType as T;
@@ -73,28 +36,20 @@ pub fn all(it: &Findings<'_>) -> Vec<Condition> {
     let progressing = progressing(it, &ready);
     let degraded = degraded(it);
     let drafts = [ready, progressing, degraded].into_iter().chain(parts);
-    drafts.map(|draft| stamped(&draft, it.observed)).collect()
+    drafts.map(|draft| stamped(draft, it.observed)).collect()
 }
 
-/// With the generation, and the time of the last transition: now, or what it was.
-pub fn stamped(draft: &Draft, observed: &Observed) -> Condition {
-    const LONGEST: usize = 1_024;
+/// The condition as it follows those of the status.
+pub fn stamped(draft: Draft, observed: &Observed) -> Condition {
     let environment = &observed.environment;
     let before = environment.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let before = before.iter().find(|it| it.type_ == draft.type_ && it.status == draft.status);
-    Condition {
-        type_: draft.type_,
-        status: draft.status,
-        observed_generation: environment.metadata.generation.unwrap_or(0),
-        last_transition_time: before.map_or_else(|| rfc3339(observed.now), |it| it.last_transition_time.clone()),
-        reason: draft.reason,
-        message: draft.message.chars().take(LONGEST).collect(),
-    }
+    draft.stamped(before, environment.metadata.generation.unwrap_or(0), observed.now)
 }
 
 /// The same conditions with another one in place of its namesake.
-pub fn replaced(conditions: &[Condition], draft: &Draft, observed: &Observed) -> Vec<Condition> {
-    let others = conditions.iter().filter(|it| it.type_ != draft.type_).cloned();
+pub fn replaced(conditions: &[Condition], draft: Draft, observed: &Observed) -> Vec<Condition> {
+    let type_ = draft.type_;
+    let others = conditions.iter().filter(|it| it.type_ != type_).cloned();
     [stamped(draft, observed)].into_iter().chain(others).collect()
 }
 

@@ -6,11 +6,11 @@ use crds::{EnvironmentStatus, Reason};
 use jiff::Timestamp;
 
 use super::changes::{self, Changes};
-use super::conditions::{self, Draft};
 use super::findings::Findings;
 use super::validate::validate;
-use super::{certificates, events, given, status, teardown};
+use super::{certificates, conditions, events, given, status, teardown};
 use crate::cluster::write;
+use crate::conditions::Draft;
 use crate::objects::child::{Key, Kind};
 use crate::objects::hold::Hold;
 use crate::objects::observed::Observed;
@@ -115,6 +115,6 @@ pub fn interrupted(observed: &Observed, plan: &Plan, failed: &Key, message: &str
     let way_back = way_back.map(|size| format!("; spec.storage.size may go back to {}", size.0));
     let message = format!("{message}{}", way_back.unwrap_or_default());
     let failure = Draft::not(crds::ConditionType::Ready, Reason::ApplyFailed, message);
-    status.conditions = conditions::replaced(&plan.status.conditions, &failure, observed);
+    status.conditions = conditions::replaced(&plan.status.conditions, failure, observed);
     status
 }

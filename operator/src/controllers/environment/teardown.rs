@@ -14,11 +14,11 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 
 use super::changes::Changes;
-use super::conditions::{self, Draft};
 use super::findings::Findings;
 use super::plan::finish;
-use super::{build, status, workload};
+use super::{build, conditions, status, workload};
 use crate::cluster::write;
+use crate::conditions::Draft;
 use crate::objects::child::{Child, Key, Kind};
 use crate::objects::hold::Hold;
 use crate::objects::names::{annotation, label};
@@ -231,7 +231,7 @@ impl Teardown<'_> {
             reason: condition.reason,
             message: condition.message,
         });
-        drafts.into_iter().chain(others).map(|draft| conditions::stamped(&draft, self.observed)).collect()
+        drafts.into_iter().chain(others).map(|draft| conditions::stamped(draft, self.observed)).collect()
     }
 }
 
