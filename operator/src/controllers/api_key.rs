@@ -38,7 +38,9 @@ pub async fn reconcile(context: &Context, place: &NamespacedName) -> Result<Opti
         KeyAction::Revoke => return revoke(context, &observed).await,
         KeyAction::Wait => KeyOutcome::Waits,
         KeyAction::Nothing => KeyOutcome::Known,
-        KeyAction::Put { text_wanted } => put(context, &item, &observed, text_wanted).await,
+        KeyAction::Put { text_wanted } => {
+            put(context, &item, &observed, text_wanted).await.unwrap_or_else(KeyOutcome::Failed)
+        }
     };
     publish(context, &item, &observed, outcome).await.map(Some)
 }
@@ -90,14 +92,7 @@ async fn revoke(context: &Context, observed: &ObservedKey) -> Result<Option<Dura
 }
 
 /// What the control plane says, and the text on its way, if there is one.
-async fn put(context: &Context, item: &Item, observed: &ObservedKey, text_wanted: bool) -> KeyOutcome {
-    match carry(context, item, observed, text_wanted).await {
-        Ok(outcome) => outcome,
-        Err(error) => KeyOutcome::Failed(error),
-    }
-}
-
-async fn carry(context: &Context, item: &Item, observed: &ObservedKey, text_wanted: bool) -> Result<KeyOutcome, Error> {
+async fn put(context: &Context, item: &Item, observed: &ObservedKey, text_wanted: bool) -> Result<KeyOutcome, Error> {
     let key = observed.key.as_ref();
     let taken = match observed.secret {
         SecretState::Taken => true,

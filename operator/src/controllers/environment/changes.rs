@@ -18,7 +18,7 @@ use crate::objects::observed::Observed;
 use crate::objects::plan::{Delete, Write};
 
 /// The writes and deletes that bring the children to what is wanted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Changes {
     pub writes: Vec<Write>,
     pub deletes: Vec<Delete>,
@@ -34,18 +34,6 @@ pub struct Changes {
 }
 
 impl Changes {
-    pub(super) fn none() -> Self {
-        Self {
-            writes: Vec::new(),
-            deletes: Vec::new(),
-            waits_for: None,
-            growth: Growth::None,
-            lines: Vec::new(),
-            agreed: None,
-            contests: Contests::default(),
-        }
-    }
-
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty() && self.deletes.is_empty()
     }
@@ -83,7 +71,7 @@ impl Changes {
 
     /// Switches the workload off without touching anything else of it.
     pub(super) fn scale_to_zero(observed: &Observed) -> Self {
-        let mut changes = Self::none();
+        let mut changes = Self::default();
         if let Some(deployment) = workload::deployment(observed).filter(|it| workload::replicas(it) > 0) {
             let metadata = &deployment.metadata;
             let key = Key { kind: Kind::Deployment, name: metadata.name.clone().unwrap_or_default() };
@@ -99,11 +87,11 @@ impl Changes {
 /// What an environment needs that cannot be carried out: what runs is left as it is, unless it has
 /// to be switched off.
 pub fn frozen(observed: &Observed, off: Option<Off>) -> Changes {
-    if off.is_some() { Changes::scale_to_zero(observed) } else { Changes::none() }
+    if off.is_some() { Changes::scale_to_zero(observed) } else { Changes::default() }
 }
 
 pub fn needed(desired: &Desired, observed: &Observed) -> Changes {
-    let mut changes = Changes::none();
+    let mut changes = Changes::default();
     // the size of a volume depends on the cluster; nothing in it is secret: all of it is in what `Debug` writes
     let nothing = Agreed::new(format_args!("{desired:?} {:?}", observed.cluster));
     let known = observed.agreed.as_ref().filter(|it| it.is_as(&nothing)).cloned();

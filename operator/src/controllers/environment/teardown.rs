@@ -43,11 +43,11 @@ pub fn plan(observed: &Observed, hold: Hold) -> Plan {
     if !write::has_finalizer(observed.environment.as_ref()) {
         // nothing is held any more, or nothing was ever made
         let status = observed.environment.status.clone().unwrap_or_default();
-        return finish(observed, hold, Changes::none(), Finalizer::Keep, status);
+        return finish(observed, hold, Changes::default(), Finalizer::Keep, status);
     }
     if let Some(obstacle) = teardown.obstacle() {
         let status = teardown.status(hold, obstacle, "waitForConfirmation");
-        return finish(observed, hold, Changes::none(), Finalizer::Keep, status);
+        return finish(observed, hold, Changes::default(), Finalizer::Keep, status);
     }
     let finished = teardown.advance();
     let step = if finished { "removed" } else { teardown.waiting_for() };

@@ -16,9 +16,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
 use telemetry::Destination;
 
-use super::workload;
+use super::{volume, workload};
 use crate::model::Model;
-use crate::objects::child::Child;
 use crate::objects::names::{Name, label};
 use crate::objects::observed::{Observed, Release, Sibling};
 use crate::objects::quantity::Quantity;
@@ -246,10 +245,7 @@ fn contract_tier(tier: Tier) -> contract::Tier {
 /// one of another organization that has come to have the same name.
 fn volume_is_ours(observed: &Observed, name: &Name, organization_uid: &str) -> Result<(), Invalid> {
     let claim = name.volume();
-    let found = observed.children.iter().find_map(|child| match child {
-        Child::PersistentVolumeClaim(it) if it.metadata.name.as_ref() == Some(&claim) => Some(it),
-        _ => None,
-    });
+    let found = volume::claim(observed, &claim);
     let Some(owner) = found.and_then(|it| it.metadata.labels.as_ref()?.get(label::ORGANIZATION_ID)) else {
         return Ok(());
     };

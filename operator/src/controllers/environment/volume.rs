@@ -9,9 +9,10 @@ use crate::objects::observed::Observed;
 use crate::objects::quantity::{Quantity, larger};
 
 /// The progress of an expansion of the volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Growth {
     /// As large as specified, or larger.
+    #[default]
     None,
     Growing,
     /// The storage class does not let volumes grow.
