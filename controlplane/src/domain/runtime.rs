@@ -11,6 +11,7 @@
 mod actor;
 mod artifacts;
 mod attempts;
+mod change;
 mod clock;
 mod decisions;
 mod events;

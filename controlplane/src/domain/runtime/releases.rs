@@ -7,16 +7,17 @@ use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
 use platform::http::call::Call;
 use platform::http::json::{Json, Query};
 use platform::http::routes::Routes;
-use platform::{App, Error, Result, execute};
+use platform::{Error, Result, execute};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
+use super::change::Change;
 use super::gates::{self, GateId};
 use super::listing::{Listed, Records, page};
 use super::people::{self, Made};
-use super::{artifacts, clock, fields, reviews};
+use super::{artifacts, fields, reviews};
 
 const ARTIFACTS_MAX: usize = 100;
 
@@ -62,16 +63,9 @@ pub struct Release {
 }
 
 impl Release {
-    pub fn new(
-        app: &App,
-        org_id: &OrgId,
-        project_id: &str,
-        outcome: ReleaseOutcome,
-        who: &str,
-        now: Timestamp,
-    ) -> Self {
+    pub fn new(change: &Change<'_>, org_id: &OrgId, project_id: &str, outcome: ReleaseOutcome, who: &str) -> Self {
         Self {
-            id: ids::fresh(now, app.entropy()),
+            id: ids::fresh(change.now, change.app.entropy()),
             org_id: org_id.to_string(),
             project_id: project_id.to_owned(),
             artifact_id: None,
@@ -84,7 +78,7 @@ impl Release {
             rationale: None,
             override_reason: None,
             decided_by: who.to_owned(),
-            decided_at: now,
+            decided_at: change.now,
         }
     }
 }
@@ -120,7 +114,7 @@ async fn record(cx: Call, Json(decision): Json<ReleaseDecision>) -> Result<Json<
     if let (Some(gate), ReleaseOutcome::Approved) = (gate, decision.outcome) {
         passed(&cx, &mut tx, &project_id, gate, override_reason.as_deref()).await?;
     }
-    let now = clock::now(&mut tx).await?;
+    let change = Change::begin(&cx.app, &mut tx).await?;
     let release = Release {
         artifact_id: artifact_ids.first().cloned(),
         artifact_ids: json!(artifact_ids),
@@ -130,7 +124,7 @@ async fn record(cx: Call, Json(decision): Json<ReleaseDecision>) -> Result<Json<
         policy_version,
         rationale,
         override_reason,
-        ..Release::new(&cx.app, cx.org_id(), &project_id, decision.outcome, &who, now)
+        ..Release::new(&change, cx.org_id(), &project_id, decision.outcome, &who)
     };
     insert(&mut tx, &release).await?;
     tx.commit().await?;

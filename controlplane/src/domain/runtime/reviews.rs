@@ -19,12 +19,13 @@ mod tests;
 use contract::{Access, Code, Scope, Timestamp, ids};
 use platform::http::call::Call;
 use platform::http::routes::Routes;
-use platform::{App, Error, Result};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
+use super::change::Change;
 use super::events::{self, EventSubject};
 use super::tasks::{self, Task};
 
@@ -152,62 +153,47 @@ impl From<Review> for ReviewShown {
     }
 }
 
-/// The request of a review.
-#[derive(Debug)]
-pub struct Request<'a> {
-    pub org_id: &'a str,
-    pub project_id: &'a str,
-    pub entity_type: EntityType,
-    pub entity_id: &'a str,
-    pub task_id: Option<&'a str>,
-    pub attempt_id: Option<&'a str>,
-    pub artifact_id: Option<&'a str>,
-    pub gate_evaluation_id: Option<&'a str>,
-    pub gate_predicate_id: Option<&'a str>,
-    pub reason: String,
-    pub urgency: Urgency,
-    pub assigned_to: String,
-    pub evidence_bundle: Value,
-    pub requested_by: String,
-    pub due_at: Option<Timestamp>,
-}
-
 /// Asks for a review. A gate that already waits for one keeps it: it is pointed at the new
 /// evaluation.
-pub async fn request(app: &App, tx: &mut PgConnection, request: Request<'_>, now: Timestamp) -> Result<Review> {
-    let review = Review {
-        id: ids::fresh(now, app.entropy()),
-        org_id: request.org_id.to_owned(),
-        project_id: request.project_id.to_owned(),
-        entity_type: request.entity_type,
-        entity_id: request.entity_id.to_owned(),
-        task_id: request.task_id.map(ToOwned::to_owned),
-        attempt_id: request.attempt_id.map(ToOwned::to_owned),
-        artifact_id: request.artifact_id.map(ToOwned::to_owned),
-        gate_evaluation_id: request.gate_evaluation_id.map(ToOwned::to_owned),
-        gate_predicate_id: request.gate_predicate_id.map(ToOwned::to_owned),
-        reason: request.reason,
-        urgency: request.urgency,
-        assigned_to: request.assigned_to,
-        status: ReviewStatus::Pending,
-        evidence_bundle: request.evidence_bundle,
-        requested_by: request.requested_by,
-        due_at: request.due_at,
-        resolution_reason: None,
-        reviewer_notes: None,
-        reviewed_by: None,
-        reviewed_at: None,
-        version: 1,
-        created_at: now,
-        updated_at: now,
-    };
-    let stored = store::insert(tx, &review).await?;
+pub async fn request(change: &mut Change<'_>, review: &Review) -> Result<Review> {
+    let stored = store::insert(change.tx, review).await?;
     let action = if stored.id == review.id { "requested" } else { "renewed" };
-    say(app, tx, &stored, action, &review.requested_by, now).await?;
+    say(change, &stored, action, &review.requested_by).await?;
     Ok(stored)
 }
 
 impl Review {
+    /// One that nobody has looked at, of this entity of a project.
+    pub fn fresh(change: &Change<'_>, org_id: &str, project_id: &str, entity: (EntityType, &str)) -> Self {
+        let (entity_type, entity_id) = entity;
+        Self {
+            id: ids::fresh(change.now, change.app.entropy()),
+            org_id: org_id.to_owned(),
+            project_id: project_id.to_owned(),
+            entity_type,
+            entity_id: entity_id.to_owned(),
+            task_id: None,
+            attempt_id: None,
+            artifact_id: None,
+            gate_evaluation_id: None,
+            gate_predicate_id: None,
+            reason: String::new(),
+            urgency: Urgency::Medium,
+            assigned_to: String::new(),
+            status: ReviewStatus::Pending,
+            evidence_bundle: Value::Null,
+            requested_by: String::new(),
+            due_at: None,
+            resolution_reason: None,
+            reviewer_notes: None,
+            reviewed_by: None,
+            reviewed_at: None,
+            version: 1,
+            created_at: change.now,
+            updated_at: change.now,
+        }
+    }
+
     /// Changes the state, if there is such a change.
     pub fn turn(&mut self, to: ReviewStatus) -> Result<()> {
         if !ReviewStatus::TURNS.contains(&(self.status, to)) {
@@ -235,9 +221,9 @@ pub fn action_url(review_id: &str) -> String {
 }
 
 /// An event of the task that the review is about, where there is one.
-async fn say(app: &App, tx: &mut PgConnection, review: &Review, action: &str, who: &str, now: Timestamp) -> Result<()> {
+async fn say(change: &mut Change<'_>, review: &Review, action: &str, who: &str) -> Result<()> {
     let Some(task_id) = &review.task_id else { return Ok(()) };
-    let task = tasks::find(tx, &review.org_id.as_str().into(), task_id).await?;
+    let task = tasks::find(change.tx, &review.org_id.as_str().into(), task_id).await?;
     let payload = json!({
         "action": action,
         "review_id": review.id,
@@ -245,5 +231,5 @@ async fn say(app: &App, tx: &mut PgConnection, review: &Review, action: &str, wh
         "entity_id": review.entity_id,
         "reason": review.resolution_reason.as_ref().unwrap_or(&review.reason),
     });
-    events::append(app, tx, EventSubject::task(&task), "review_lifecycle", payload, who, now).await
+    events::append(change, EventSubject::task(&task), "review_lifecycle", payload, who).await.map(drop)
 }

@@ -9,11 +9,12 @@ use contract::Timestamp;
 use platform::{App, Result};
 use serde_json::json;
 
+use super::actor;
 use super::attempts::{self, Attempt, AttemptStatus, Ending};
+use super::change::Change;
 use super::events::{self, EventSubject};
 use super::recovery::{self, FailureKind};
 use super::tasks::{self, TaskStatus};
-use super::{actor, clock};
 
 /// How often the sweeper runs.
 pub const PERIOD: Duration = Duration::seconds(10);
@@ -49,20 +50,20 @@ async fn expire_one(app: &App) -> Result<bool> {
     let Some(attempt) = attempts::lock_active(&mut tx, &task_id).await? else {
         return Ok(true);
     };
-    let now = clock::now(&mut tx).await?;
-    if attempt.ends_at() > now {
+    let mut change = Change::begin(app, &mut tx).await?;
+    if attempt.ends_at() > change.now {
         return Ok(true);
     }
-    let kind = cause(&attempt, now);
+    let kind = cause(&attempt, change.now);
     let reason = match kind {
         FailureKind::ClaimTimeout => format!("not claimed by {}", attempt.lease_expires_at.to_rfc3339()),
         FailureKind::RuntimeExceeded => "ran longer than `max_runtime_secs`".to_owned(),
         _ => format!("lease expired at {}", attempt.lease_expires_at.to_rfc3339()),
     };
     let payload = json!({"failure_kind": kind, "lease_expires_at": attempt.lease_expires_at});
-    events::append(app, &mut tx, EventSubject::attempt(&attempt), "lease_expired", payload, actor::SYSTEM, now).await?;
-    let ending = Ending { status: AttemptStatus::TimedOut, kind: Some(kind), reason: Some(reason), derived: false };
-    attempts::end(app, &mut tx, &mut task, attempt, ending, actor::SYSTEM, now).await?;
+    events::append(&mut change, EventSubject::attempt(&attempt), "lease_expired", payload, actor::SYSTEM).await?;
+    let ending = Ending::new(AttemptStatus::TimedOut, Some(kind), Some(reason));
+    attempts::end(&mut change, &mut task, attempt, ending, actor::SYSTEM).await?;
     tx.commit().await?;
     Ok(true)
 }
@@ -84,19 +85,14 @@ async fn close_one(app: &App) -> Result<bool> {
     let Some(mut task) = tasks::overdue(&mut tx).await? else {
         return Ok(false);
     };
-    let now = clock::now(&mut tx).await?;
+    let mut change = Change::begin(app, &mut tx).await?;
     task.failure_reason = Some(REASON.to_owned());
-    task.turn(TaskStatus::Failed, now)?;
-    if let Some(attempt) = attempts::lock_active(&mut tx, &task.id).await? {
-        let ending = Ending {
-            status: AttemptStatus::Cancelled,
-            kind: Some(FailureKind::Timeout),
-            reason: Some(REASON.to_owned()),
-            derived: false,
-        };
-        attempts::end(app, &mut tx, &mut task, attempt, ending, actor::SYSTEM, now).await?;
+    task.turn(TaskStatus::Failed, change.now)?;
+    if let Some(attempt) = attempts::lock_active(change.tx, &task.id).await? {
+        let ending = Ending::new(AttemptStatus::Cancelled, Some(FailureKind::Timeout), Some(REASON.to_owned()));
+        attempts::end(&mut change, &mut task, attempt, ending, actor::SYSTEM).await?;
     } else {
-        attempts::settle(app, &mut tx, &mut task, actor::SYSTEM, now).await?;
+        attempts::settle(&mut change, &mut task, actor::SYSTEM).await?;
     }
     tx.commit().await?;
     Ok(true)
@@ -109,14 +105,14 @@ async fn escalate_one(app: &App) -> Result<bool> {
         return Ok(false);
     };
     let mut task = tasks::lock(&mut tx, &org_id, &task_id).await?;
-    let now = clock::now(&mut tx).await?;
+    let mut change = Change::begin(app, &mut tx).await?;
     // What is repaired has failed before.
-    let last = attempts::latest(&mut tx, std::slice::from_ref(&task.id)).await?.pop();
+    let last = attempts::latest(change.tx, std::slice::from_ref(&task.id)).await?.pop();
     if let Some(attempt) = last {
-        recovery::escalate(app, &mut tx, &mut task, &attempt, now).await?;
+        recovery::escalate(&mut change, &mut task, &attempt).await?;
     }
     task.awaits_repair = None;
-    attempts::settle_as(app, &mut tx, &mut task, "repair_failed", actor::SYSTEM, now).await?;
+    attempts::settle_as(&mut change, &mut task, "repair_failed", actor::SYSTEM).await?;
     tx.commit().await?;
     Ok(true)
 }

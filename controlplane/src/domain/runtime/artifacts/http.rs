@@ -12,6 +12,7 @@ use sqlx::PgConnection;
 
 use super::{Artifact, store};
 use crate::domain::runtime::attempts::{self, Attempt};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::listing::{Listed, Many};
 use crate::domain::runtime::{actor, fields, tasks};
@@ -57,7 +58,8 @@ pub async fn publish(cx: Call, Json(publication): Json<Publication>) -> Result<J
     store::insert(&mut tx, &artifact, &actor::of(&cx.caller)).await?;
     let who = actor::agent(attempt.agent_id.as_deref(), &cx.caller);
     let payload = json!({"artifact_id": artifact.id, "kind": artifact.kind, "content_hash": artifact.content_hash});
-    events::append(&cx.app, &mut tx, EventSubject::attempt(&attempt), "artifact_published", payload, &who, now).await?;
+    let mut change = Change { app: &cx.app, tx: &mut tx, now };
+    events::append(&mut change, EventSubject::attempt(&attempt), "artifact_published", payload, &who).await?;
     tx.commit().await?;
     Ok(Json(artifact))
 }

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Artifact, Verdict, store};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::events::{self, EventSubject};
-use crate::domain::runtime::{actor, clock, tasks};
+use crate::domain::runtime::{actor, tasks};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -34,12 +35,12 @@ pub async fn promote(cx: Call, MaybeJson(promotion): MaybeJson<ArtifactPromotion
         let message = "the artifact has not passed validation".to_owned();
         return Err(Error::StateConflict { reason: "validation_failed", message, known });
     }
-    let now = clock::now(&mut tx).await?;
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
     let who = actor::of(&cx.caller);
-    store::supersede(&mut tx, &artifact).await?;
-    store::promote(&mut tx, &artifact.id, &who, now).await?;
+    store::supersede(change.tx, &artifact).await?;
+    store::promote(change.tx, &artifact.id, &who, change.now).await?;
     let payload = json!({"artifact_id": artifact.id, "branch_id": artifact.branch_id});
-    events::append(&cx.app, &mut tx, EventSubject::task(&task), "artifact_promoted", payload, &who, now).await?;
+    events::append(&mut change, EventSubject::task(&task), "artifact_promoted", payload, &who).await?;
     let promoted = store::lock(&mut tx, cx.org_id(), &artifact.id).await?;
     tx.commit().await?;
     Ok(Json(promoted))

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::{Verdict, store};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::{actor, clock, fields, tasks};
 
@@ -80,7 +81,8 @@ pub async fn record(cx: Call, Json(judgement): Json<Judgement>) -> Result<Json<V
         "result": validation.result,
     });
     let who = &validation.validated_by;
-    events::append(&cx.app, &mut tx, EventSubject::task(&task), "artifact_validated", payload, who, now).await?;
+    let mut change = Change { app: &cx.app, tx: &mut tx, now };
+    events::append(&mut change, EventSubject::task(&task), "artifact_validated", payload, who).await?;
     tx.commit().await?;
     Ok(Json(validation))
 }

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{Attempt, AttemptStatus, Ending, end, lease, store};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::recovery::{self, FailureKind};
 use crate::domain::runtime::tasks::{self, TaskStatus};
-use crate::domain::runtime::{actor, clock, fields};
+use crate::domain::runtime::{actor, fields};
 
 const REPLAYED_FOR: Duration = Duration::hours(24);
 
@@ -81,10 +82,8 @@ fn ending(outcome: AttemptOutcome, reason: Option<&str>, kind: Option<FailureKin
         (AttemptOutcome::Failed, None) => {
             Err(Error::invalid("failure_reason", "required", "`failure_reason` says why the attempt failed"))
         }
-        (AttemptOutcome::Failed, reason) => Ok(Ending { status: AttemptStatus::Failed, kind, reason, derived: false }),
-        (AttemptOutcome::Succeeded, None) if kind.is_none() => {
-            Ok(Ending { status: AttemptStatus::Succeeded, kind: None, reason: None, derived: false })
-        }
+        (AttemptOutcome::Failed, reason) => Ok(Ending::new(AttemptStatus::Failed, kind, reason)),
+        (AttemptOutcome::Succeeded, None) if kind.is_none() => Ok(Ending::new(AttemptStatus::Succeeded, None, None)),
         (AttemptOutcome::Succeeded, _) => {
             Err(Error::invalid("failure_reason", "absent", "an attempt that succeeded has no failure"))
         }
@@ -97,7 +96,8 @@ async fn finish(cx: &Call, attempt_id: &str, token: &str, mut ending: Ending, re
     let mut tx = cx.begin().await?;
     let mut task = tasks::lock_of_attempt(&mut tx, cx.org_id(), attempt_id).await?;
     let mut attempt = store::lock(&mut tx, cx.org_id(), attempt_id).await?;
-    let now = clock::now(&mut tx).await?;
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
+    let now = change.now;
     lease::proven(&attempt, token)?;
     lease::speaking(cx, &attempt)?;
     if let (Some(earlier), Some(answer)) = (&attempt.completion_sha256, &attempt.completion) {
@@ -108,11 +108,11 @@ async fn finish(cx: &Call, attempt_id: &str, token: &str, mut ending: Ending, re
     lease::held(&attempt, AttemptStatus::Running, now)?;
     attempt.result = result;
     if let (AttemptStatus::Failed, None, Some(reason)) = (ending.status, ending.kind, &ending.reason) {
-        ending.kind = Some(recovery::derived(&mut tx, attempt_id, reason).await?);
+        ending.kind = Some(recovery::derived(change.tx, attempt_id, reason).await?);
         ending.derived = true;
     }
     let who = actor::agent(attempt.agent_id.as_deref(), &cx.caller);
-    let attempt = end(&cx.app, &mut tx, &mut task, attempt, ending, &who, now).await?;
+    let attempt = end(&mut change, &mut task, attempt, ending, &who).await?;
     let answer = Completed { attempt, task_status: task.status, next_attempt_hint: task.next_attempt_hint };
     let answer = serde_json::to_value(answer).map_err(Error::internal)?;
     store::remember(&mut tx, attempt_id, (&request_sha256, &answer), &actor::of(&cx.caller)).await?;

@@ -11,6 +11,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::{Attempt, AttemptStatus, lease, store};
 use crate::domain::agents;
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::recovery::Level;
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
@@ -52,12 +53,13 @@ pub const fn heartbeat_interval(ttl_secs: i32) -> i32 {
 }
 
 /// An attempt of a task that is locked, pending until it is claimed.
-pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: AttemptWish, now: Timestamp) -> Result<Leased> {
+pub async fn grant(cx: &Call, change: &mut Change<'_>, task: &Task, wish: AttemptWish) -> Result<Leased> {
     let ttl = wish.lease_ttl_secs.unwrap_or_else(|| cx.app.config().lease_ttl_secs.into());
     let ttl = fields::integer("lease_ttl_secs", ttl, TTL_SECS_LEAST, TTL_SECS_MOST)?;
     let agent_id = actor::declared(cx, fields::maybe_name("agent_id", wish.agent_id.as_deref())?)?;
     let branch_id = fields::maybe_name("branch_id", wish.branch_id.as_deref())?;
-    free(tx, task, now).await?;
+    let now = change.now;
+    free(change.tx, task, now).await?;
     let hint = Hint::of(task);
     let token = ids::unguessable(cx.app.entropy());
     let mut attempt = Attempt {
@@ -93,10 +95,10 @@ pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: AttemptW
         created_at: now,
         updated_at: now,
     };
-    store::insert(tx, &mut attempt).await?;
-    say(cx, tx, &attempt, "created", now).await?;
+    store::insert(change.tx, &mut attempt).await?;
+    say(cx, change, &attempt, "created").await?;
     if let Some(agent_id) = &attempt.agent_id {
-        register(cx, tx, agent_id).await;
+        register(cx, change.tx, agent_id).await;
     }
     Ok(Leased::new(attempt, token))
 }
@@ -166,26 +168,21 @@ fn state_conflict(reason: &'static str, message: &str, known: &serde_json::Value
 }
 
 /// Starts a pending attempt whose lease is held: its task becomes active.
-pub async fn start(
-    cx: &Call,
-    tx: &mut PgConnection,
-    task: &mut Task,
-    attempt: &mut Attempt,
-    now: Timestamp,
-) -> Result<()> {
+pub async fn start(cx: &Call, change: &mut Change<'_>, task: &mut Task, attempt: &mut Attempt) -> Result<()> {
+    let now = change.now;
     attempt.turn(AttemptStatus::Running, now)?;
     attempt.started_at = Some(now);
     attempt.held_by = actor::of(&cx.caller);
     attempt.lease_expires_at = now + Duration::seconds(attempt.lease_ttl_secs.into());
     attempt.runtime_ends_at = task.max_runtime_secs.map(|secs| now + Duration::seconds(secs.into()));
-    store::save(tx, attempt, now).await?;
-    say(cx, tx, attempt, "started", now).await?;
+    store::save(change.tx, attempt, now).await?;
+    say(cx, change, attempt, "started").await?;
     task.turn(TaskStatus::Active, now)?;
-    super::settle(&cx.app, tx, task, &actor::agent(attempt.agent_id.as_deref(), &cx.caller), now).await
+    super::settle(change, task, &actor::agent(attempt.agent_id.as_deref(), &cx.caller)).await
 }
 
-async fn say(cx: &Call, tx: &mut PgConnection, attempt: &Attempt, action: &str, now: Timestamp) -> Result<()> {
+async fn say(cx: &Call, change: &mut Change<'_>, attempt: &Attempt, action: &str) -> Result<()> {
     let who = actor::agent(attempt.agent_id.as_deref(), &cx.caller);
     let payload = json!({"action": action, "agent_id": attempt.agent_id, "attempt_number": attempt.attempt_number});
-    events::append(&cx.app, tx, EventSubject::attempt(attempt), "attempt_lifecycle", payload, &who, now).await
+    events::append(change, EventSubject::attempt(attempt), "attempt_lifecycle", payload, &who).await.map(drop)
 }

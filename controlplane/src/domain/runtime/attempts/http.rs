@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::grant::{AttemptWish, Leased, grant, heartbeat_interval, start};
 use super::{Attempt, AttemptStatus, lease, store};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::tasks::{self, Task, TaskRequest};
 use crate::domain::runtime::{actor, clock, fields};
 
@@ -29,8 +30,8 @@ pub async fn get(cx: Call) -> Result<Json<Attempt>> {
 pub async fn create(cx: Call, MaybeJson(wish): MaybeJson<AttemptWish>) -> Result<Json<Leased>> {
     let mut tx = cx.begin().await?;
     let task = tasks::lock(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
-    let now = clock::now(&mut tx).await?;
-    let leased = grant(&cx, &mut tx, &task, wish, now).await?;
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
+    let leased = grant(&cx, &mut change, &task, wish).await?;
     tx.commit().await?;
     Ok(Json(leased))
 }
@@ -39,9 +40,9 @@ pub async fn create(cx: Call, MaybeJson(wish): MaybeJson<AttemptWish>) -> Result
 pub async fn create_claimed(cx: Call, MaybeJson(wish): MaybeJson<AttemptWish>) -> Result<Json<Leased>> {
     let mut tx = cx.begin().await?;
     let mut task = tasks::lock(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
-    let now = clock::now(&mut tx).await?;
-    let mut leased = grant(&cx, &mut tx, &task, wish, now).await?;
-    start(&cx, &mut tx, &mut task, &mut leased.attempt, now).await?;
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
+    let mut leased = grant(&cx, &mut change, &task, wish).await?;
+    start(&cx, &mut change, &mut task, &mut leased.attempt).await?;
     tx.commit().await?;
     Ok(Json(leased))
 }
@@ -100,9 +101,9 @@ pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<OrNothin
 
 async fn take_next(cx: &Call, wish: &NextWish) -> Result<Option<Next>> {
     let mut tx = cx.begin().await?;
-    let now = clock::now(&mut tx).await?;
-    let wanted = TaskRequest { kinds: &wish.kinds, project_id: wish.project_id.as_deref(), now };
-    let Some(mut task) = tasks::next(&mut tx, cx.org_id(), &wanted).await? else {
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
+    let wanted = TaskRequest { kinds: &wish.kinds, project_id: wish.project_id.as_deref(), now: change.now };
+    let Some(mut task) = tasks::next(change.tx, cx.org_id(), &wanted).await? else {
         return Ok(None);
     };
     let wish = AttemptWish {
@@ -110,8 +111,8 @@ async fn take_next(cx: &Call, wish: &NextWish) -> Result<Option<Next>> {
         branch_id: wish.branch_id.clone(),
         lease_ttl_secs: wish.lease_ttl_secs,
     };
-    let mut leased = grant(cx, &mut tx, &task, wish, now).await?;
-    start(cx, &mut tx, &mut task, &mut leased.attempt, now).await?;
+    let mut leased = grant(cx, &mut change, &task, wish).await?;
+    start(cx, &mut change, &mut task, &mut leased.attempt).await?;
     tx.commit().await?;
     Ok(Some(Next { leased, task }))
 }
@@ -131,7 +132,8 @@ pub async fn claim(cx: Call, Json(claim): Json<AttemptClaim>) -> Result<Json<Lea
     let mut tx = cx.begin().await?;
     let mut task = tasks::lock_of_attempt(&mut tx, cx.org_id(), &attempt_id).await?;
     let mut attempt = store::lock(&mut tx, cx.org_id(), &attempt_id).await?;
-    let now = clock::now(&mut tx).await?;
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
+    let now = change.now;
     lease::proven(&attempt, &claim.lease_token)?;
     let agrees = attempt.agent_id.is_none() || agent_id.is_none() || attempt.agent_id == agent_id;
     if !agrees {
@@ -142,7 +144,7 @@ pub async fn claim(cx: Call, Json(claim): Json<AttemptClaim>) -> Result<Json<Lea
     }
     lease::held(&attempt, AttemptStatus::Pending, now)?;
     attempt.agent_id = attempt.agent_id.or(agent_id);
-    start(&cx, &mut tx, &mut task, &mut attempt, now).await?;
+    start(&cx, &mut change, &mut task, &mut attempt).await?;
     tx.commit().await?;
     Ok(Json(Leased::new(attempt, claim.lease_token)))
 }

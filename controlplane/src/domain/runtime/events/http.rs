@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{EventSubject, WorkflowEvent, store};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::listing::{Listed, Many};
 use crate::domain::runtime::{actor, attempts, fields, tasks};
 
@@ -30,7 +31,8 @@ pub async fn append(cx: Call, Json(addition): Json<Addition>) -> Result<Json<Wor
     let mut tx = cx.begin().await?;
     let (attempt, now) = attempts::live(&cx, &mut tx, &addition.attempt_id, addition.lease_token.as_deref()).await?;
     let who = actor::agent(attempt.agent_id.as_deref(), &cx.caller);
-    let event = store::add(&cx.app, &mut tx, EventSubject::attempt(&attempt), kind, &payload, &who, now).await?;
+    let mut change = Change { app: &cx.app, tx: &mut tx, now };
+    let event = store::append(&mut change, EventSubject::attempt(&attempt), kind, payload, &who).await?;
     tx.commit().await?;
     Ok(Json(event))
 }

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 
 use contract::{OrgId, Timestamp, ids};
-use platform::{App, Error, Result};
+use platform::{Error, Result};
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::WorkflowEvent;
 use super::stream::Seen;
 use crate::domain::runtime::attempts::Attempt;
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::listing::{ListWindow, page};
 use crate::domain::runtime::tasks::Task;
 
@@ -45,25 +46,11 @@ impl<'a> EventSubject<'a> {
 
 /// Appends an event in the transaction of what it tells.
 pub async fn append(
-    app: &App,
-    tx: &mut PgConnection,
+    change: &mut Change<'_>,
     about: EventSubject<'_>,
     kind: &str,
     payload: Value,
-    actor: &str,
-    now: Timestamp,
-) -> Result<()> {
-    add(app, tx, about, kind, &payload, actor, now).await.map(|_| ())
-}
-
-pub async fn add(
-    app: &App,
-    tx: &mut PgConnection,
-    about: EventSubject<'_>,
-    kind: &str,
-    payload: &Value,
-    actor: &str,
-    now: Timestamp,
+    who: &str,
 ) -> Result<WorkflowEvent> {
     let event = sqlx::query_as!(
         WorkflowEvent,
@@ -78,18 +65,16 @@ pub async fn add(
              (id, org_id, task_id, attempt_id, sequence_num, kind, payload, actor, created_at)
            select $1, $2, $3, $4, number, $5, $6, $7, $8 from (table attempt union all table task) counted
            returning id, task_id, attempt_id, sequence_num, kind, payload, actor, created_at, position"#,
-        ids::fresh(now, app.entropy()),
+        ids::fresh(change.now, change.app.entropy()),
         about.org,
         about.task,
         about.attempt,
         kind,
         payload,
-        actor,
-        now,
-    )
-    .fetch_one(tx)
-    .await?;
-    Ok(event)
+        who,
+        change.now,
+    );
+    Ok(event.fetch_one(&mut *change.tx).await?)
 }
 
 /// The last events of a task, in their order.

@@ -11,13 +11,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use sqlx::PgConnection;
 
 use super::predicate::Condition;
 use super::{Gate, GateEvaluation, GateId, GateResult, store};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::notifications::{self, Notification};
-use crate::domain::runtime::reviews::{self, EntityType, Request, Review, Urgency};
+use crate::domain::runtime::reviews::{self, EntityType, Review};
 use crate::domain::runtime::{actor, clock, fields, tasks};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -83,7 +83,11 @@ pub async fn evaluate(cx: Call, Json(asked): Json<GateFacts>) -> Result<Json<Gat
         evaluated_by: actor::of(&cx.caller),
         evaluated_at: now,
     };
-    let review = if asked.dry_run { None } else { keep(&cx, &mut tx, &gate, &evaluation, now).await? };
+    let review = if asked.dry_run {
+        None
+    } else {
+        keep(&cx, &mut Change { app: &cx.app, tx: &mut tx, now }, &gate, &evaluation).await?
+    };
     tx.commit().await?;
     let sign_off = (evaluation.result == GateResult::PendingManual).then(|| GateSignOff {
         approval_role: gate.approval_role,
@@ -119,16 +123,10 @@ fn hash(facts: &Value) -> Result<String> {
 }
 
 /// Stores the evaluation; asks for a review where a person has to decide, and tells them.
-async fn keep(
-    cx: &Call,
-    tx: &mut PgConnection,
-    gate: &Gate,
-    evaluation: &GateEvaluation,
-    now: Timestamp,
-) -> Result<Option<Review>> {
-    store::insert(tx, cx.org_id(), evaluation).await?;
+async fn keep(cx: &Call, change: &mut Change<'_>, gate: &Gate, evaluation: &GateEvaluation) -> Result<Option<Review>> {
+    store::insert(change.tx, cx.org_id(), evaluation).await?;
     if let Some(task_id) = &evaluation.task_id {
-        let task = tasks::find(tx, cx.org_id(), task_id).await?;
+        let task = tasks::find(change.tx, cx.org_id(), task_id).await?;
         let payload = json!({
             "gate_id": evaluation.gate_id,
             "evaluation_id": evaluation.id,
@@ -136,32 +134,25 @@ async fn keep(
             "facts_hash": evaluation.facts_hash,
         });
         let who = &evaluation.evaluated_by;
-        events::append(&cx.app, tx, EventSubject::task(&task), "gate_evaluated", payload, who, now).await?;
+        events::append(change, EventSubject::task(&task), "gate_evaluated", payload, who).await?;
     }
     if evaluation.result != GateResult::PendingManual {
         return Ok(None);
     }
-    let request = Request {
-        org_id: cx.org_id().as_str(),
-        project_id: &evaluation.project_id,
-        entity_type: EntityType::Gate,
-        entity_id: &evaluation.gate_id,
-        task_id: evaluation.task_id.as_deref(),
-        attempt_id: None,
-        artifact_id: None,
-        gate_evaluation_id: Some(&evaluation.id),
-        gate_predicate_id: None,
+    let entity = (EntityType::Gate, evaluation.gate_id.as_str());
+    let review = Review {
+        task_id: evaluation.task_id.clone(),
+        gate_evaluation_id: Some(evaluation.id.clone()),
         reason: format!("{} waits for approval", gate.name),
-        urgency: Urgency::Medium,
         assigned_to: gate.approval_role.clone(),
         evidence_bundle: json!({"facts_hash": evaluation.facts_hash, "passed_conditions": evaluation.passed_conditions}),
         requested_by: evaluation.evaluated_by.clone(),
-        due_at: None,
+        ..Review::fresh(change, cx.org_id().as_str(), &evaluation.project_id, entity)
     };
-    let review = reviews::request(&cx.app, tx, request, now).await?;
-    notifications::send(&cx.app, tx, cx, Notification::GateReady, &review).await?;
+    let review = reviews::request(change, &review).await?;
+    notifications::send(&cx.app, change.tx, cx, Notification::GateReady, &review).await?;
     if gate.client_sign_off_required {
-        notifications::send(&cx.app, tx, cx, Notification::SignOffNeeded, &review).await?;
+        notifications::send(&cx.app, change.tx, cx, Notification::SignOffNeeded, &review).await?;
     }
     Ok(Some(review))
 }

@@ -8,9 +8,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Action, FailureKind, Recovery, plan, store};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::listing::{Listed, Records};
-use crate::domain::runtime::{actor, attempts, clock, fields, tasks};
+use crate::domain::runtime::{actor, attempts, fields, tasks};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,7 +40,7 @@ pub async fn record(cx: Call, Json(report): Json<RecoveryReport>) -> Result<Json
     let mut tx = cx.begin().await?;
     let attempt = attempts::find(&mut tx, cx.org_id(), &report.attempt_id).await?;
     let task = tasks::find(&mut tx, cx.org_id(), &attempt.task_id).await?;
-    let now = clock::now(&mut tx).await?;
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
     let recovery = Recovery {
         action_type: report.action_type,
         kind: report.action_type,
@@ -48,12 +49,12 @@ pub async fn record(cx: Call, Json(report): Json<RecoveryReport>) -> Result<Json
         state_before,
         state_after,
         executed_by: actor::of(&cx.caller),
-        ..plan::begin(&cx.app, &task, &attempt, report.failure_kind, now)
+        ..plan::begin(&change, &task, &attempt, report.failure_kind)
     };
-    store::insert(&mut tx, &recovery).await?;
+    store::insert(change.tx, &recovery).await?;
     let payload = json!({"recovery_id": recovery.id, "action_type": recovery.action_type});
     let who = &recovery.executed_by;
-    events::append(&cx.app, &mut tx, EventSubject::attempt(&attempt), "recovery_recorded", payload, who, now).await?;
+    events::append(&mut change, EventSubject::attempt(&attempt), "recovery_recorded", payload, who).await?;
     tx.commit().await?;
     Ok(Json(recovery))
 }

@@ -9,15 +9,15 @@ use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlx::PgConnection;
 
 use super::{Action, FailureKind, Level, Recovery, plan};
 use crate::domain::runtime::attempts::{self, Attempt};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::people::{self, Made, PM};
 use crate::domain::runtime::releases::{self, Release, ReleaseOutcome};
 use crate::domain::runtime::reviews::{Review, ReviewShown};
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
-use crate::domain::runtime::{artifacts, clock, fields};
+use crate::domain::runtime::{artifacts, fields};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -46,7 +46,7 @@ struct Case<'a> {
     active: Option<Attempt>,
     recovery: Recovery,
     reason: Option<String>,
-    now: contract::Timestamp,
+    change: Change<'a>,
 }
 
 pub async fn act(cx: Call, Json(wish): Json<RecoveryWish>) -> Result<Json<Done>> {
@@ -68,7 +68,7 @@ pub async fn act(cx: Call, Json(wish): Json<RecoveryWish>) -> Result<Json<Done>>
         let message = "the task has an active attempt: it can be blocked or escalated".to_owned();
         return Err(Error::StateConflict { reason: "attempt_active", message, known });
     }
-    let now = clock::now(&mut tx).await?;
+    let change = Change::begin(&cx.app, &mut tx).await?;
     let kind = attempt.failure_kind.unwrap_or(FailureKind::Other);
     let recovery = Recovery {
         action_type: wish.action,
@@ -76,14 +76,14 @@ pub async fn act(cx: Call, Json(wish): Json<RecoveryWish>) -> Result<Json<Done>>
         override_reason: reason.clone(),
         model_id,
         trigger_event: None,
-        ..plan::begin(&cx.app, &task, &attempt, kind, now)
+        ..plan::begin(&change, &task, &attempt, kind)
     };
-    let mut case = Case { cx: &cx, task, attempt, active, recovery, reason, now };
-    let review = case.carry_out(&mut tx, &assigned_to).await?;
-    let Case { mut task, attempt, recovery, .. } = case;
+    let mut case = Case { cx: &cx, task, attempt, active, recovery, reason, change };
+    let review = case.carry_out(&assigned_to).await?;
+    let Case { mut task, attempt, recovery, mut change, .. } = case;
     let who = recovery.executed_by.clone();
-    attempts::settle_as(&cx.app, &mut tx, &mut task, "recovery", &who, now).await?;
-    let recovery = plan::finish(&cx.app, &mut tx, recovery, &task, &attempt, now).await?;
+    attempts::settle_as(&mut change, &mut task, "recovery", &who).await?;
+    let recovery = plan::finish(&mut change, recovery, &task, &attempt).await?;
     tx.commit().await?;
     Ok(Json(Done { recovery, task, attempt, review: review.map(ReviewShown::from) }))
 }
@@ -101,14 +101,14 @@ fn fits(action: Action, has_reason: bool, has_model: bool) -> Result<()> {
 }
 
 impl Case<'_> {
-    async fn carry_out(&mut self, tx: &mut PgConnection, assigned_to: &str) -> Result<Option<Review>> {
+    async fn carry_out(&mut self, assigned_to: &str) -> Result<Option<Review>> {
         match self.recovery.action_type {
             Action::Retry => self.again(Level::L1),
             Action::RetryWithModel => self.again(Level::L2),
-            Action::Repair => self.repair(tx).await?,
-            Action::Approve => self.approve(tx).await?,
-            Action::Block => self.block(tx).await?,
-            Action::Escalate => return self.escalate(tx, assigned_to).await.map(Some),
+            Action::Repair => self.repair().await?,
+            Action::Approve => self.approve().await?,
+            Action::Block => self.block().await?,
+            Action::Escalate => return self.escalate(assigned_to).await.map(Some),
         }
         Ok(None)
     }
@@ -124,14 +124,14 @@ impl Case<'_> {
         self.recovery.new_attempt_hint.clone_from(&self.task.next_attempt_hint);
     }
 
-    async fn repair(&mut self, tx: &mut PgConnection) -> Result<()> {
+    async fn repair(&mut self) -> Result<()> {
         if self.task.repairs.is_some() {
             return Err(Error::conflict("is_repair", "a repair is not repaired"));
         }
-        let artifact_id = artifacts::last_of_task(tx, &self.task.id).await?.map(|artifact| artifact.id);
+        let artifact_id = artifacts::last_of_task(self.change.tx, &self.task.id).await?.map(|artifact| artifact.id);
         self.again(Level::L3);
         let evidence = json!({"artifact_id": artifact_id, "failure_reason": self.attempt.failure_reason});
-        plan::repair(&self.cx.app, tx, &mut self.task, &self.attempt, evidence, self.now).await?;
+        plan::repair(&mut self.change, &mut self.task, &self.attempt, evidence).await?;
         let reason = self.reason.as_deref().unwrap_or("a person wants it repaired");
         self.task.next_attempt_hint = Some(plan::hint(&self.recovery, artifact_id.as_deref(), reason));
         self.recovery.new_attempt_hint.clone_from(&self.task.next_attempt_hint);
@@ -139,45 +139,45 @@ impl Case<'_> {
     }
 
     /// The last artifact is accepted as it is: the task is done.
-    async fn approve(&mut self, tx: &mut PgConnection) -> Result<()> {
-        let Some(artifact) = artifacts::last_of_task(tx, &self.task.id).await? else {
+    async fn approve(&mut self) -> Result<()> {
+        let Some(artifact) = artifacts::last_of_task(self.change.tx, &self.task.id).await? else {
             return Err(Error::conflict("no_artifact", "the task has made nothing that could be accepted"));
         };
-        people::four_eyes(self.cx, tx, Made { task_id: None, attempt_id: Some(&artifact.attempt_id) }).await?;
-        self.task.turn(TaskStatus::Completed, self.now)?;
+        let made = Made { task_id: None, attempt_id: Some(&artifact.attempt_id) };
+        people::four_eyes(self.cx, self.change.tx, made).await?;
+        self.task.turn(TaskStatus::Completed, self.change.now)?;
         let (org_id, who) = (self.cx.org_id(), self.recovery.executed_by.clone());
         let release = Release {
             artifact_ids: json!([artifact.id]),
             artifact_id: Some(artifact.id),
             override_reason: self.reason.clone(),
-            ..Release::new(&self.cx.app, org_id, &self.task.project_id, ReleaseOutcome::Approved, &who, self.now)
+            ..Release::new(&self.change, org_id, &self.task.project_id, ReleaseOutcome::Approved, &who)
         };
-        releases::insert(tx, &release).await
+        releases::insert(self.change.tx, &release).await
     }
 
     /// Nobody tries it any more; who is at it is asked to stop.
-    async fn block(&mut self, tx: &mut PgConnection) -> Result<()> {
+    async fn block(&mut self) -> Result<()> {
         self.recovery.level = Some(Level::Blocked);
         self.task.blocked_reason.clone_from(&self.reason);
         if let Some(active) = &self.active {
-            attempts::ask_to_stop(tx, &active.id, self.now).await?;
+            attempts::ask_to_stop(self.change.tx, &active.id, self.change.now).await?;
             if active.id == self.attempt.id {
-                self.attempt = attempts::find(tx, self.cx.org_id(), &active.id).await?;
+                self.attempt = attempts::find(self.change.tx, self.cx.org_id(), &active.id).await?;
             }
         }
         Ok(())
     }
 
     /// A person is asked; what nobody is at waits for them.
-    async fn escalate(&mut self, tx: &mut PgConnection, assigned_to: &str) -> Result<Review> {
+    async fn escalate(&mut self, assigned_to: &str) -> Result<Review> {
         self.recovery.level = Some(Level::L4);
         let reason = self.reason.clone().unwrap_or_else(|| "a person was asked for".to_owned());
         if self.active.is_none() {
             self.task.blocked_reason = Some(reason.clone());
         }
         let who = &self.recovery.executed_by;
-        let review =
-            plan::ask(&self.cx.app, tx, &self.task, &self.attempt, &reason, assigned_to, who, self.now).await?;
+        let review = plan::ask(&mut self.change, &self.task, &self.attempt, &reason, assigned_to, who).await?;
         self.recovery.review_id = Some(review.id.clone());
         Ok(review)
     }

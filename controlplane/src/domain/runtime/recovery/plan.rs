@@ -1,18 +1,18 @@
 //! The step after a failure, carried out in the transaction of the failure.
 
-use contract::{OrgId, Timestamp, ids};
+use contract::{OrgId, ids};
+use platform::Result;
 use platform::events::Origin;
-use platform::{App, Result};
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 
 use super::levels::{self, Past};
 use super::{Action, FailureKind, Level, Recovery, failure, store};
 use crate::domain::runtime::attempts::Attempt;
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::notifications::{self, Notification};
 use crate::domain::runtime::people::PM;
-use crate::domain::runtime::reviews::{self, EntityType, Request, Review, Urgency};
+use crate::domain::runtime::reviews::{self, EntityType, Review, Urgency};
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
 use crate::domain::runtime::{actor, explain};
 
@@ -20,16 +20,10 @@ use crate::domain::runtime::{actor, explain};
 const EVIDENCE_EVENTS: i32 = 50;
 
 /// Decides what becomes of a task whose attempt has failed; both are locked, the attempt is stored.
-pub async fn plan(
-    app: &App,
-    tx: &mut PgConnection,
-    task: &mut Task,
-    attempt: &Attempt,
-    derived: bool,
-    now: Timestamp,
-) -> Result<()> {
+pub async fn plan(change: &mut Change<'_>, task: &mut Task, attempt: &Attempt, derived: bool) -> Result<()> {
+    let (now, entropy) = (change.now, change.app.entropy());
     let kind = attempt.failure_kind.unwrap_or(FailureKind::Other);
-    let known = store::known(tx, &task.id).await?;
+    let known = store::known(change.tx, &task.id).await?;
     let past = Past {
         levels: known.levels.into_iter().flatten().collect(),
         retries_left: task.retry_count < task.max_retries,
@@ -37,7 +31,7 @@ pub async fn plan(
         is_repair: task.repairs.is_some(),
     };
     let level = levels::step(kind, &past);
-    let mut recovery = begin(app, task, attempt, kind, now);
+    let mut recovery = begin(change, task, attempt, kind);
     (recovery.level, recovery.derived) = (Some(level), derived);
     let reason = attempt.failure_reason.clone().unwrap_or_else(|| "the attempt failed".to_owned());
     match level {
@@ -45,13 +39,13 @@ pub async fn plan(
             recovery.model_id =
                 if level == Level::L2 { stronger(task, known.decision.as_ref()) } else { known.model_id };
             recovery.action_type = if level == Level::L2 { Action::RetryWithModel } else { Action::Retry };
-            failure::again(task, now, app.entropy())?;
+            failure::again(task, now, entropy)?;
         }
         Level::L3 => {
             recovery.action_type = Action::Repair;
-            failure::again(task, now, app.entropy())?;
+            failure::again(task, now, entropy)?;
             let evidence = json!({"failure_kind": kind, "failure_reason": reason, "artifact_id": known.artifact_id});
-            repair(app, tx, task, attempt, evidence, now).await?;
+            repair(change, task, attempt, evidence).await?;
         }
         Level::L4 => {
             recovery.action_type = Action::Escalate;
@@ -74,15 +68,15 @@ pub async fn plan(
         recovery.new_attempt_hint.clone_from(&task.next_attempt_hint);
     }
     if level == Level::L4 {
-        recovery.review_id = Some(ask(app, tx, task, attempt, &reason, PM, actor::SYSTEM, now).await?.id);
+        recovery.review_id = Some(ask(change, task, attempt, &reason, PM, actor::SYSTEM).await?.id);
     }
-    finish(app, tx, recovery, task, attempt, now).await.map(|_| ())
+    finish(change, recovery, task, attempt).await.map(drop)
 }
 
 /// A recovery as it begins: with the state before it.
-pub fn begin(app: &App, task: &Task, attempt: &Attempt, failure_kind: FailureKind, now: Timestamp) -> Recovery {
+pub fn begin(change: &Change<'_>, task: &Task, attempt: &Attempt, failure_kind: FailureKind) -> Recovery {
     Recovery {
-        id: ids::fresh(now, app.entropy()),
+        id: ids::fresh(change.now, change.app.entropy()),
         org_id: task.org_id.clone(),
         task_id: task.id.clone(),
         task_attempt_id: attempt.id.clone(),
@@ -101,7 +95,7 @@ pub fn begin(app: &App, task: &Task, attempt: &Attempt, failure_kind: FailureKin
         override_reason: None,
         new_attempt_hint: None,
         review_id: None,
-        created_at: now,
+        created_at: change.now,
     }
 }
 
@@ -116,16 +110,14 @@ fn state(task: &Task, attempt: &Attempt) -> Value {
 
 /// Stores what was done, and says so.
 pub async fn finish(
-    app: &App,
-    tx: &mut PgConnection,
+    change: &mut Change<'_>,
     mut recovery: Recovery,
     task: &Task,
     attempt: &Attempt,
-    now: Timestamp,
 ) -> Result<Recovery> {
     recovery.state_after = state(task, attempt);
     recovery.kind = recovery.action_type;
-    store::insert(tx, &recovery).await?;
+    store::insert(change.tx, &recovery).await?;
     let payload = json!({
         "recovery_id": recovery.id,
         "level": recovery.level,
@@ -135,7 +127,7 @@ pub async fn finish(
         "review_id": recovery.review_id,
     });
     let who = &recovery.executed_by;
-    events::append(app, tx, EventSubject::attempt(attempt), "recovery_initiated", payload, who, now).await?;
+    events::append(change, EventSubject::attempt(attempt), "recovery_initiated", payload, who).await?;
     Ok(recovery)
 }
 
@@ -169,84 +161,61 @@ fn stronger(task: &Task, decision: Option<&(String, Value)>) -> Option<String> {
 }
 
 /// A task that repairs what this one has made; this one waits for it.
-pub async fn repair(
-    app: &App,
-    tx: &mut PgConnection,
-    task: &mut Task,
-    attempt: &Attempt,
-    evidence: Value,
-    now: Timestamp,
-) -> Result<()> {
+pub async fn repair(change: &mut Change<'_>, task: &mut Task, attempt: &Attempt, evidence: Value) -> Result<()> {
     let child = Task {
         kind: format!("repair:{}", task.kind),
         metadata: json!({"repair": evidence, "repairs_attempt_id": attempt.id}),
         repairs: Some(task.id.clone()),
-        ..Task::fresh(app.entropy(), &task.org_id, &task.project_id, task.priority, now)
+        ..Task::fresh(change.app.entropy(), &task.org_id, &task.project_id, task.priority, change.now)
     };
-    tasks::dispatch(tx, &child).await?;
+    tasks::dispatch(change.tx, &child).await?;
     let payload = json!({"action": "created", "kind": child.kind, "repairs": task.id});
-    events::append(app, tx, EventSubject::task(&child), "task_lifecycle", payload, actor::SYSTEM, now).await?;
+    events::append(change, EventSubject::task(&child), "task_lifecycle", payload, actor::SYSTEM).await?;
     task.awaits_repair = Some(child.id);
     Ok(())
 }
 
 /// L4 for a task whose repair has come to nothing; it is locked, and has no active attempt.
-pub async fn escalate(
-    app: &App,
-    tx: &mut PgConnection,
-    task: &mut Task,
-    attempt: &Attempt,
-    now: Timestamp,
-) -> Result<()> {
+pub async fn escalate(change: &mut Change<'_>, task: &mut Task, attempt: &Attempt) -> Result<()> {
     let reason = "the repair did not succeed".to_owned();
     let kind = attempt.failure_kind.unwrap_or(FailureKind::Other);
-    let mut recovery = begin(app, task, attempt, kind, now);
+    let mut recovery = begin(change, task, attempt, kind);
     (recovery.level, recovery.action_type) = (Some(Level::L4), Action::Escalate);
     task.awaits_repair = None;
     if holds(task) {
         task.blocked_reason = Some(reason.clone());
     } else {
         task.failure_reason = Some(reason.clone());
-        task.turn(TaskStatus::Failed, now)?;
+        task.turn(TaskStatus::Failed, change.now)?;
     }
-    recovery.review_id = Some(ask(app, tx, task, attempt, &reason, PM, actor::SYSTEM, now).await?.id);
-    finish(app, tx, recovery, task, attempt, now).await.map(|_| ())
+    recovery.review_id = Some(ask(change, task, attempt, &reason, PM, actor::SYSTEM).await?.id);
+    finish(change, recovery, task, attempt).await.map(drop)
 }
 
 /// Asks a person: "level-4 recovery needing a human (to pm or admin)". The evidence is what explains
 /// the attempt.
-#[expect(clippy::too_many_arguments, reason = "all of it is in the question")]
 pub async fn ask(
-    app: &App,
-    tx: &mut PgConnection,
+    change: &mut Change<'_>,
     task: &Task,
     attempt: &Attempt,
     reason: &str,
     assigned_to: &str,
     who: &str,
-    now: Timestamp,
 ) -> Result<Review> {
     let org_id = OrgId::from(task.org_id.as_str());
-    let evidence_bundle = explain::of_attempt(tx, &org_id, &attempt.id, EVIDENCE_EVENTS).await?;
-    let request = Request {
-        org_id: &task.org_id,
-        project_id: &task.project_id,
-        entity_type: EntityType::Recovery,
-        entity_id: &attempt.id,
-        task_id: Some(&task.id),
-        attempt_id: Some(&attempt.id),
-        artifact_id: None,
-        gate_evaluation_id: None,
-        gate_predicate_id: None,
+    let evidence_bundle = explain::of_attempt(change.tx, &org_id, &attempt.id, EVIDENCE_EVENTS).await?;
+    let review = Review {
+        task_id: Some(task.id.clone()),
+        attempt_id: Some(attempt.id.clone()),
         reason: reason.to_owned(),
         urgency: Urgency::High,
         assigned_to: assigned_to.to_owned(),
         evidence_bundle,
         requested_by: who.to_owned(),
-        due_at: None,
+        ..Review::fresh(change, &task.org_id, &task.project_id, (EntityType::Recovery, &attempt.id))
     };
-    let review = reviews::request(app, tx, request, now).await?;
-    let origin = Origin { actor_id: who.to_owned(), ..Origin::system(app, org_id) };
-    notifications::send(app, tx, origin, Notification::HumanNeeded, &review).await?;
+    let review = reviews::request(change, &review).await?;
+    let origin = Origin { actor_id: who.to_owned(), ..Origin::system(change.app, org_id) };
+    notifications::send(change.app, change.tx, origin, Notification::HumanNeeded, &review).await?;
     Ok(review)
 }

@@ -1,29 +1,26 @@
 //! The effect of an approved review of a recovery on its task: "approve: pipeline resumes".
 //! After a no it stays as it is: blocked, or failed.
 
-use contract::Timestamp;
-use platform::{App, Result};
-use sqlx::PgConnection;
+use platform::Result;
 
 use super::{FailureKind, Level, plan};
 use crate::domain::runtime::attempts::{self, Attempt};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::reviews::Review;
 use crate::domain::runtime::tasks::{Task, TaskStatus};
 
 /// The task, which is locked, may be tried at once, if it is this person that it waited for.
 pub async fn resume(
-    app: &App,
-    tx: &mut PgConnection,
+    change: &mut Change<'_>,
     task: &mut Task,
     attempt: &Attempt,
     review: &Review,
     who: &str,
-    now: Timestamp,
 ) -> Result<()> {
     if task.status != TaskStatus::Pending || task.blocked_reason.is_none() {
         return Ok(());
     }
-    let mut recovery = plan::begin(app, task, attempt, attempt.failure_kind.unwrap_or(FailureKind::Other), now);
+    let mut recovery = plan::begin(change, task, attempt, attempt.failure_kind.unwrap_or(FailureKind::Other));
     recovery.level = Some(Level::L1);
     recovery.trigger_event = Some("review_lifecycle".to_owned());
     recovery.review_id = Some(review.id.clone());
@@ -32,6 +29,6 @@ pub async fn resume(
     task.next_attempt_hint = Some(plan::hint(&recovery, None, reason));
     recovery.new_attempt_hint.clone_from(&task.next_attempt_hint);
     (task.blocked_reason, task.not_before) = (None, None);
-    attempts::settle_as(app, tx, task, "recovery", who, now).await?;
-    plan::finish(app, tx, recovery, task, attempt, now).await.map(|_| ())
+    attempts::settle_as(change, task, "recovery", who).await?;
+    plan::finish(change, recovery, task, attempt).await.map(drop)
 }

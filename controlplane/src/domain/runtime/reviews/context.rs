@@ -11,9 +11,10 @@ use serde_json::Value;
 use super::{EntityType, Review, ReviewShown, ReviewStatus, say, store};
 use crate::domain::runtime::artifacts::{self, Artifact};
 use crate::domain::runtime::attempts::{self, Attempt};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::gates::{self, GateEvaluation};
 use crate::domain::runtime::tasks::{self, Task};
-use crate::domain::runtime::{actor, clock, people, recovery, releases};
+use crate::domain::runtime::{actor, people, recovery, releases};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ReviewInContext {
@@ -42,10 +43,10 @@ pub async fn get(cx: Call) -> Result<Json<ReviewInContext>> {
         (review, _) = super::lock(&cx, &mut tx, &id).await?;
         // Somebody may have come first.
         if review.status == ReviewStatus::Pending {
-            let now = clock::now(&mut tx).await?;
+            let mut change = Change::begin(&cx.app, &mut tx).await?;
             review.turn(ReviewStatus::InReview)?;
-            store::save(&mut tx, &mut review, now).await?;
-            say(&cx.app, &mut tx, &review, "in_review", &actor::of(&cx.caller), now).await?;
+            store::save(change.tx, &mut review, change.now).await?;
+            say(&mut change, &review, "in_review", &actor::of(&cx.caller)).await?;
         }
     }
     let context = context(&cx, &mut tx, &review).await?;

@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::subject::{self, Named};
-use super::{EntityType, Request, ReviewShown, ReviewStatus, Urgency, request, store};
+use super::{EntityType, Review, ReviewShown, ReviewStatus, Urgency, request, store};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::listing::{ListWindow, Listed, Records};
-use crate::domain::runtime::{actor, clock, fields, people};
+use crate::domain::runtime::{actor, fields, people};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -37,8 +38,8 @@ pub async fn create(cx: Call, Json(creation): Json<ReviewCreation>) -> Result<Js
     let requested_by = fields::maybe_name("requested_by", creation.requested_by.as_deref())?;
     let assigned_to = people::assignee("assigned_to", creation.assigned_to.as_deref().unwrap_or(people::PM))?;
     let mut tx = cx.begin().await?;
-    let now = clock::now(&mut tx).await?;
-    to_come("due_at", creation.due_at, now)?;
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
+    to_come("due_at", creation.due_at, change.now)?;
     let named = Named {
         entity_type: creation.entity_type,
         entity_id: creation.entity_id,
@@ -47,25 +48,22 @@ pub async fn create(cx: Call, Json(creation): Json<ReviewCreation>) -> Result<Js
         attempt_id: creation.attempt_id,
         gate_predicate_id: creation.gate_predicate_id,
     };
-    let subject = subject::of(&cx, &mut tx, &named).await?;
-    let review = Request {
-        org_id: cx.org_id().as_str(),
-        project_id: &subject.project_id,
-        entity_type: subject.entity_type,
-        entity_id: &subject.entity_id,
-        task_id: subject.task_id.as_deref(),
-        attempt_id: subject.attempt_id.as_deref(),
-        artifact_id: subject.artifact_id.as_deref(),
-        gate_evaluation_id: None,
-        gate_predicate_id: named.gate_predicate_id.as_deref(),
+    let subject = subject::of(&cx, change.tx, &named).await?;
+    let entity = (subject.entity_type, subject.entity_id.as_str());
+    let review = Review {
+        task_id: subject.task_id,
+        attempt_id: subject.attempt_id,
+        artifact_id: subject.artifact_id,
+        gate_predicate_id: named.gate_predicate_id,
         reason: reason.unwrap_or_else(|| "a review was requested".to_owned()),
         urgency: creation.urgency.unwrap_or(Urgency::Medium),
         assigned_to,
         evidence_bundle,
         requested_by: requested_by.unwrap_or_else(|| actor::of(&cx.caller)),
         due_at: creation.due_at,
+        ..Review::fresh(&change, cx.org_id().as_str(), &subject.project_id, entity)
     };
-    let review = request(&cx.app, &mut tx, review, now).await?;
+    let review = request(&mut change, &review).await?;
     tx.commit().await?;
     Ok(Json(review.into()))
 }

@@ -15,11 +15,12 @@ use sqlx::PgConnection;
 
 use super::http::to_come;
 use super::{EntityType, Review, ReviewShown, ReviewStatus, say, store};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::notifications::{self, Notification};
 use crate::domain::runtime::people::{self, Made};
 use crate::domain::runtime::releases::{self, Release, ReleaseOutcome};
 use crate::domain::runtime::tasks::Task;
-use crate::domain::runtime::{attempts, clock, fields, recovery};
+use crate::domain::runtime::{attempts, fields, recovery};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -143,7 +144,8 @@ async fn decide(cx: &Call, decision: ReviewDecision) -> Result<ReviewShown> {
         let message = "the review has changed since".to_owned();
         return Err(Error::StateConflict { reason: "version_conflict", message, known });
     }
-    let now = clock::now(&mut tx).await?;
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
+    let now = change.now;
     review.turn(match decision.outcome {
         ReviewOutcome::Approved => ReviewStatus::Approved,
         ReviewOutcome::Rejected | ReviewOutcome::Blocked => ReviewStatus::Rejected,
@@ -152,7 +154,7 @@ async fn decide(cx: &Call, decision: ReviewDecision) -> Result<ReviewShown> {
     fits(&decision, now)?;
     if decision.outcome == ReviewOutcome::Approved {
         let made = Made { task_id: review.task_id.as_deref(), attempt_id: review.attempt_id.as_deref() };
-        people::four_eyes(cx, &mut tx, made).await?;
+        people::four_eyes(cx, change.tx, made).await?;
     }
     if decision.outcome == ReviewOutcome::Deferred {
         review.due_at = decision.until;
@@ -161,30 +163,23 @@ async fn decide(cx: &Call, decision: ReviewDecision) -> Result<ReviewShown> {
     }
     review.resolution_reason.clone_from(&decision.reason);
     review.reviewer_notes = decision.notes.clone().or(decision.reason.clone()).or(review.reviewer_notes);
-    store::save(&mut tx, &mut review, now).await?;
+    store::save(change.tx, &mut review, now).await?;
     let action = serde_json::to_value(decision.outcome).map_err(Error::internal)?;
-    say(&cx.app, &mut tx, &review, action.as_str().unwrap_or_default(), &who, now).await?;
+    say(&mut change, &review, action.as_str().unwrap_or_default(), &who).await?;
     if decision.outcome == ReviewOutcome::Approved && review.entity_type == EntityType::Recovery {
-        resume(cx, &mut tx, &review, task, &who, now).await?;
+        resume(cx, &mut change, &review, task, &who).await?;
     }
-    release(cx, &mut tx, &review, decision, &who, now).await?;
-    notify(cx, &mut tx, &review).await?;
+    release(cx, &mut change, &review, decision, &who).await?;
+    notify(cx, change.tx, &review).await?;
     tx.commit().await?;
     Ok(review.into())
 }
 
 /// "Pipeline resumes."
-async fn resume(
-    cx: &Call,
-    tx: &mut PgConnection,
-    review: &Review,
-    task: Option<Task>,
-    who: &str,
-    now: Timestamp,
-) -> Result<()> {
+async fn resume(cx: &Call, change: &mut Change<'_>, review: &Review, task: Option<Task>, who: &str) -> Result<()> {
     let (Some(mut task), Some(attempt_id)) = (task, &review.attempt_id) else { return Ok(()) };
-    let attempt = attempts::lock(tx, cx.org_id(), attempt_id).await?;
-    recovery::resume(&cx.app, tx, &mut task, &attempt, review, who, now).await
+    let attempt = attempts::lock(change.tx, cx.org_id(), attempt_id).await?;
+    recovery::resume(change, &mut task, &attempt, review, who).await
 }
 
 /// What each outcome has to come with.
@@ -204,11 +199,10 @@ fn fits(decision: &ReviewDecision, now: Timestamp) -> Result<()> {
 /// "`approved`/`blocked` also write a Release row."
 async fn release(
     cx: &Call,
-    tx: &mut PgConnection,
+    change: &mut Change<'_>,
     review: &Review,
     decision: ReviewDecision,
     who: &str,
-    now: Timestamp,
 ) -> Result<()> {
     let outcome = match decision.outcome {
         ReviewOutcome::Approved => ReleaseOutcome::Approved,
@@ -224,9 +218,9 @@ async fn release(
         evidence_bundle: decision.evidence_bundle,
         policy_version: decision.policy_version,
         rationale: review.reviewer_notes.clone(),
-        ..Release::new(&cx.app, cx.org_id(), &review.project_id, outcome, who, now)
+        ..Release::new(change, cx.org_id(), &review.project_id, outcome, who)
     };
-    releases::insert(tx, &release).await
+    releases::insert(change.tx, &release).await
 }
 
 /// "Gate approved (to client and pm), gate rejected (to pm)."

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::http::TaskView;
 use super::{Task, TaskStatus, store};
 use crate::domain::runtime::attempts::{self, AttemptStatus, Ending};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::recovery::FailureKind;
-use crate::domain::runtime::{actor, clock, fields};
+use crate::domain::runtime::{actor, fields};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "TaskCancellation")]
@@ -33,22 +34,17 @@ pub async fn cancel(cx: Call, MaybeJson(body): MaybeJson<Cancellation>) -> Resul
     let mut tx = cx.begin().await?;
     let mut task = store::lock(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
     task.open()?;
-    let now = clock::now(&mut tx).await?;
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
     let who = actor::of(&cx.caller);
     task.cancel_reason.clone_from(&reason);
-    task.turn(TaskStatus::Cancelled, now)?;
+    task.turn(TaskStatus::Cancelled, change.now)?;
     let mut cancelled_attempts = Vec::new();
-    if let Some(attempt) = attempts::lock_active(&mut tx, &task.id).await? {
+    if let Some(attempt) = attempts::lock_active(change.tx, &task.id).await? {
         cancelled_attempts.push(attempt.id.clone());
-        let ending = Ending {
-            status: AttemptStatus::Cancelled,
-            kind: Some(FailureKind::CancelledByUser),
-            reason: reason.clone(),
-            derived: false,
-        };
-        attempts::end(&cx.app, &mut tx, &mut task, attempt, ending, &who, now).await?;
+        let ending = Ending::new(AttemptStatus::Cancelled, Some(FailureKind::CancelledByUser), reason.clone());
+        attempts::end(&mut change, &mut task, attempt, ending, &who).await?;
     } else {
-        attempts::settle(&cx.app, &mut tx, &mut task, &who, now).await?;
+        attempts::settle(&mut change, &mut task, &who).await?;
     }
     let answer = TaskView::of(&mut tx, task.clone()).await?;
     tx.commit().await?;

@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 
 use super::http::TaskView;
 use super::{Task, store};
+use crate::domain::runtime::change::Change;
 use crate::domain::runtime::events::{self, EventSubject};
-use crate::domain::runtime::{actor, clock, fields, hidden};
+use crate::domain::runtime::{actor, fields, hidden};
 
 pub const RETRIES_DEFAULT: i32 = 3;
 const RETRIES_MAX: i32 = 20;
@@ -61,15 +62,13 @@ impl Answers for Dispatched {
 
 pub async fn create(cx: Call, Json(dispatch): Json<Dispatch>) -> Result<Dispatched> {
     let mut tx = cx.begin().await?;
-    let now = clock::now(&mut tx).await?;
-    let task = dispatch.admitted(&cx, now)?;
-    let (id, is_new) = store::dispatch(&mut tx, &task).await?;
+    let mut change = Change::begin(&cx.app, &mut tx).await?;
+    let task = dispatch.admitted(&cx, change.now)?;
+    let (id, is_new) = store::dispatch(change.tx, &task).await?;
     if is_new {
         let payload = json!({"action": "created", "kind": task.kind});
-        events::append(&cx.app, &mut tx, EventSubject::task(&task), "task_lifecycle", payload, &task.created_by, now)
-            .await?;
-    }
-    if !is_new {
+        events::append(&mut change, EventSubject::task(&task), "task_lifecycle", payload, &task.created_by).await?;
+    } else {
         hidden::permit(&mut tx, (&cx).into(), &[Table::Tasks, Table::TaskAttempts]).await?;
     }
     let stored = store::find(&mut tx, cx.org_id(), &id).await?;
