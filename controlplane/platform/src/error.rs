@@ -151,6 +151,12 @@ impl Error {
         Self::Conflict { reason, message: message.into() }
     }
 
+    /// A state that forbids it; `known` is an object of what there is to know of that state.
+    pub fn state_conflict(reason: &'static str, message: impl Into<String>, known: &serde_json::Value) -> Self {
+        let known = known.as_object().cloned().unwrap_or_default();
+        Self::StateConflict { reason, message: message.into(), known }
+    }
+
     pub fn internal(source: impl Into<BoxError>) -> Self {
         Self::Internal(source.into())
     }

@@ -157,10 +157,8 @@ async fn passed(cx: &Call, tx: &mut PgConnection, project_id: &str, gate: GateId
     if gates::is_passed(tx, cx.org_id(), project_id, gate).await? || reason.is_some() && people::is_admin(cx) {
         return Ok(());
     }
-    let known = [("gate_id".to_owned(), json!(gate.as_str()))].into_iter().collect();
-    let message =
-        "the project has not passed this gate: an owner or admin may say why, in `override_reason`".to_owned();
-    Err(Error::StateConflict { reason: "gate_not_passed", message, known })
+    let message = "the project has not passed this gate: an owner or admin may say why, in `override_reason`";
+    Err(Error::state_conflict("gate_not_passed", message, &json!({"gate_id": gate.as_str()})))
 }
 
 /// A query for releases: all columns, then this.

@@ -197,9 +197,8 @@ impl Review {
     /// Changes the state, if there is such a change.
     pub fn turn(&mut self, to: ReviewStatus) -> Result<()> {
         if !ReviewStatus::TURNS.contains(&(self.status, to)) {
-            let known = [("status".to_owned(), json!(self.status))].into_iter().collect();
-            let message = "the review has been decided".to_owned();
-            return Err(Error::StateConflict { reason: "review_closed", message, known });
+            let known = json!({"status": self.status});
+            return Err(Error::state_conflict("review_closed", "the review has been decided", &known));
         }
         self.status = to;
         Ok(())

@@ -18,7 +18,7 @@ use platform::http::routes::Routes;
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use store::{TaskRequest, dispatch, find, is_awaiting, lock, lock_of_attempt, next, overdue, save};
 
@@ -156,8 +156,7 @@ impl Task {
 
     /// 409: nothing more happens to this task.
     fn ended(&self) -> Error {
-        let known = [("status".to_owned(), serde_json::json!(self.status))].into_iter().collect();
-        Error::StateConflict { reason: "task_terminal", message: "the task has ended".to_owned(), known }
+        Error::state_conflict("task_terminal", "the task has ended", &json!({"status": self.status}))
     }
 
     /// 409 if the task has ended.

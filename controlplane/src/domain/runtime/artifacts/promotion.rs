@@ -31,9 +31,8 @@ pub async fn promote(cx: Call, MaybeJson(promotion): MaybeJson<ArtifactPromotion
         return Ok(Json(artifact));
     }
     if promotion.require_validation && artifact.validation_status != Some(Verdict::Pass) {
-        let known = [("validation_status".to_owned(), json!(artifact.validation_status))].into_iter().collect();
-        let message = "the artifact has not passed validation".to_owned();
-        return Err(Error::StateConflict { reason: "validation_failed", message, known });
+        let known = json!({"validation_status": artifact.validation_status});
+        return Err(Error::state_conflict("validation_failed", "the artifact has not passed validation", &known));
     }
     let mut change = Change::begin(&cx.app, &mut tx).await?;
     let who = actor::of(&cx.caller);

@@ -138,33 +138,25 @@ async fn free(tx: &mut PgConnection, task: &Task, now: Timestamp) -> Result<()> 
     task.open()?;
     if let Some(active) = store::lock_active(tx, &task.id).await? {
         let known = json!({"attempt_id": active.id, "lease_expires_at": active.lease_expires_at});
-        return Err(state_conflict("active_attempt_exists", "the task has an active attempt", &known));
+        return Err(Error::state_conflict("active_attempt_exists", "the task has an active attempt", &known));
     }
     if task.deadline.is_some_and(|deadline| deadline <= now) {
         let known = json!({"deadline": task.deadline});
-        return Err(state_conflict("deadline_passed", "the task's deadline has passed", &known));
+        return Err(Error::state_conflict("deadline_passed", "the task's deadline has passed", &known));
     }
     if let Some(reason) = &task.blocked_reason {
-        return Err(state_conflict(
-            "blocked",
-            "the task waits for a person: POST /v2/recovery",
-            &json!({"blocked_reason": reason}),
-        ));
+        let known = json!({"blocked_reason": reason});
+        return Err(Error::state_conflict("blocked", "the task waits for a person: POST /v2/recovery", &known));
     }
     if task.awaits_repair.is_some() && tasks::is_awaiting(tx, task).await? {
         let known = json!({"awaits_repair": task.awaits_repair});
-        return Err(state_conflict("awaiting_repair", "the task waits for its repair", &known));
+        return Err(Error::state_conflict("awaiting_repair", "the task waits for its repair", &known));
     }
     if task.not_before.is_some_and(|not_before| not_before > now) {
         let known = json!({"not_before": task.not_before});
-        return Err(state_conflict("retry_backoff", "the task pauses after a failure", &known));
+        return Err(Error::state_conflict("retry_backoff", "the task pauses after a failure", &known));
     }
     Ok(())
-}
-
-fn state_conflict(reason: &'static str, message: &str, known: &serde_json::Value) -> Error {
-    let known = known.as_object().cloned().unwrap_or_default();
-    Error::StateConflict { reason, message: message.to_owned(), known }
 }
 
 /// Starts a pending attempt whose lease is held: its task becomes active.

@@ -28,13 +28,12 @@ pub fn state_conflict(attempt: &Attempt, reason: &'static str) -> Error {
         "attempt_terminal" => "the attempt has ended",
         _ => "the attempt is not running",
     };
-    let mut known = serde_json::Map::new();
     // Who cannot prove the lease learns nothing of it.
-    if !matches!(reason, "lease_token_mismatch" | "lease_token_required") {
-        known.insert("status".to_owned(), json!(attempt.status));
-        known.insert("lease_expires_at".to_owned(), json!(attempt.lease_expires_at));
-    }
-    Error::StateConflict { reason, message: message.to_owned(), known }
+    let known = match reason {
+        "lease_token_mismatch" | "lease_token_required" => json!({}),
+        _ => json!({"status": attempt.status, "lease_expires_at": attempt.lease_expires_at}),
+    };
+    Error::state_conflict(reason, message, &known)
 }
 
 /// The token is the attempt's.

@@ -64,9 +64,8 @@ pub async fn act(cx: Call, Json(wish): Json<RecoveryWish>) -> Result<Json<Done>>
     if let Some(active) = &active
         && !matches!(wish.action, Action::Block | Action::Escalate)
     {
-        let known = [("attempt_id".to_owned(), json!(active.id))].into_iter().collect();
-        let message = "the task has an active attempt: it can be blocked or escalated".to_owned();
-        return Err(Error::StateConflict { reason: "attempt_active", message, known });
+        let message = "the task has an active attempt: it can be blocked or escalated";
+        return Err(Error::state_conflict("attempt_active", message, &json!({"attempt_id": active.id})));
     }
     let change = Change::begin(&cx.app, &mut tx).await?;
     let kind = attempt.failure_kind.unwrap_or(FailureKind::Other);

@@ -140,9 +140,8 @@ async fn decide(cx: &Call, decision: ReviewDecision) -> Result<ReviewShown> {
     let (mut review, task) = super::lock(cx, &mut tx, &cx.id::<String>("review_id")?).await?;
     people::assigned(cx, &review.assigned_to)?;
     if decision.expected_version.is_some_and(|version| version != review.version) {
-        let known = [("version".to_owned(), json!(review.version))].into_iter().collect();
-        let message = "the review has changed since".to_owned();
-        return Err(Error::StateConflict { reason: "version_conflict", message, known });
+        let known = json!({"version": review.version});
+        return Err(Error::state_conflict("version_conflict", "the review has changed since", &known));
     }
     let mut change = Change::begin(&cx.app, &mut tx).await?;
     let now = change.now;
