@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use subtle::ConstantTimeEq;
 
-use crate::{Error, Result};
+use crate::{Error, Result, execute};
 
 pub(super) const GENESIS: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -85,7 +85,8 @@ pub(super) async fn append(key: &[u8], tx: &mut PgConnection, mut entry: ChainEn
 }
 
 async fn insert(tx: &mut PgConnection, entry: &ChainEntry, hash: &str, previous_hash: &str) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         r#"
         insert into iam_events
             (org_id, sequence, event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip,
@@ -108,9 +109,6 @@ async fn insert(tx: &mut PgConnection, entry: &ChainEntry, hash: &str, previous_
         previous_hash,
         entry.timestamp,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// The result of a walk along the chain.

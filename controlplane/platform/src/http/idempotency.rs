@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use crate::http::body;
 use crate::http::call::Call;
 use crate::http::route::{Route, Secret};
-use crate::{App, Error, Result};
+use crate::{App, Error, Result, execute};
 
 const HEADER: &str = header::IDEMPOTENCY_KEY;
 pub const REPLAYED: &str = header::REPLAYED;
@@ -162,15 +162,13 @@ impl IdempotencyClaim {
     }
 
     async fn forget(&self, app: &App) -> Result<()> {
-        sqlx::query!(
+        execute!(
+            app.pool(),
             "delete from idempotency_keys where identity = $1 and path = $2 and idempotency_key = $3",
             self.identity,
             self.path,
             self.key,
         )
-        .execute(app.pool())
-        .await?;
-        Ok(())
     }
 }
 
@@ -207,6 +205,5 @@ fn without(body: &Bytes, secret: Option<Secret>) -> Result<Vec<u8>> {
 /// Forgets what is older than a day.
 pub async fn sweep(app: &App) -> Result<()> {
     let ended: Timestamp = app.now() - KEPT;
-    sqlx::query!("delete from idempotency_keys where created_at <= $1", ended).execute(app.pool()).await?;
-    Ok(())
+    execute!(app.pool(), "delete from idempotency_keys where created_at <= $1", ended)
 }

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 
 use super::kind::{BackgroundJob, JobKind};
 use super::lane::Lane;
-use crate::{App, Error, Result};
+use crate::{App, Error, Result, execute};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
 pub const RETRIES: [Duration; 5] =
@@ -68,7 +68,8 @@ async fn insert(
     run_at: Timestamp,
 ) -> Result<()> {
     let now = app.now();
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into jobs (job_id, job, unique_name, run_at, created_at, lane)
          values ($1, $2, $3, $4, $5, $6)
          on conflict (unique_name) do nothing",
@@ -79,9 +80,6 @@ async fn insert(
         now,
         lane.as_str(),
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// Puts the periodic jobs into the queue where they are missing.
@@ -141,17 +139,14 @@ pub async fn pick(app: &App, kinds: &'static [JobKind], lane: Lane) -> Result<Op
 /// Gone, or due again after its period.
 pub(super) async fn finish(app: &App, picked: &Picked) -> Result<()> {
     let Some(period) = picked.kind.period else {
-        sqlx::query!("delete from jobs where job_id = $1", picked.id).execute(app.pool()).await?;
-        return Ok(());
+        return execute!(app.pool(), "delete from jobs where job_id = $1", picked.id);
     };
-    sqlx::query!(
+    execute!(
+        app.pool(),
         "update jobs set run_at = $2, attempts = 0, locked_until = null, last_error = null where job_id = $1",
         picked.id,
         app.now() + period,
     )
-    .execute(app.pool())
-    .await?;
-    Ok(())
 }
 
 /// Later, or never again and kept for people to see.
@@ -162,7 +157,8 @@ pub(super) async fn retry(app: &App, picked: &Picked, error: &Error) -> Result<(
     let wait = wait.map_or(period, |wait| Some(period.map_or(wait, |period| wait.min(period))));
     let wait = wait.map(|wait| wait.min(picked.kind.lane.longest_wait()));
     tracing::warn!(job.id = picked.id, job.attempts = picked.attempts, error = error.with_sources(), "a job failed");
-    sqlx::query!(
+    execute!(
+        app.pool(),
         "update jobs
          set locked_until = null, last_error = $2, run_at = coalesce($3, run_at),
              failed_at = case when $3::timestamptz is null then $4::timestamptz end
@@ -172,7 +168,4 @@ pub(super) async fn retry(app: &App, picked: &Picked, error: &Error) -> Result<(
         wait.map(|wait| app.now() + wait),
         app.now(),
     )
-    .execute(app.pool())
-    .await?;
-    Ok(())
 }

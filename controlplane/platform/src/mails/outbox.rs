@@ -5,7 +5,7 @@ use contract::{OrgId, Redacted, Timestamp};
 use sqlx::PgConnection;
 
 use super::{Cause, OutgoingMail, limits};
-use crate::{App, Error, Result};
+use crate::{App, Error, Result, execute};
 
 /// How long it is remembered that a mail has left.
 const KEPT: Duration = Duration::days(30);
@@ -96,31 +96,26 @@ pub async fn claim(app: &App, lock: Duration) -> Result<Option<ClaimedMail>> {
 
 /// It has left, or is given up: what it said is forgotten.
 pub async fn close(app: &App, mail_id: &str, sent: bool, error: Option<&str>) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        app.pool(),
         "update mails set body = null, locked_until = null, sent_at = $2, last_error = $3 where mail_id = $1",
         mail_id,
         sent.then(|| app.now()),
         error,
     )
-    .execute(app.pool())
-    .await?;
-    Ok(())
 }
 
 pub async fn postpone(app: &App, mail_id: &str, until: Timestamp, error: &str) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        app.pool(),
         "update mails set locked_until = null, next_attempt_at = $2, last_error = $3 where mail_id = $1",
         mail_id,
         until,
         error,
     )
-    .execute(app.pool())
-    .await?;
-    Ok(())
 }
 
 /// Forgets mails of long ago.
 pub async fn sweep(app: &App) -> Result<()> {
-    sqlx::query!("delete from mails where created_at < $1", app.now() - KEPT).execute(app.pool()).await?;
-    Ok(())
+    execute!(app.pool(), "delete from mails where created_at < $1", app.now() - KEPT)
 }

@@ -377,6 +377,5 @@ pub fn sha256(text: &str) -> [u8; 32] {
 /// Forgets sessions that ended, or could have been refreshed for the last time, a month ago.
 pub async fn sweep(app: &App) -> Result<()> {
     let before = app.now() - Duration::days(SESSION_DAYS);
-    sqlx::query!("delete from sessions where expires_at < $1 or ended_at < $1", before).execute(app.pool()).await?;
-    Ok(())
+    execute!(app.pool(), "delete from sessions where expires_at < $1 or ended_at < $1", before)
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use contract::runtime_tables::{BYTES_MAX, ROWS_MAX, Table};
 use contract::{EnvId, OrgId};
 use futures::TryStreamExt;
-use platform::{App, Error, Result, scalar};
+use platform::{App, Error, Result, execute, scalar};
 use sqlx::error::DatabaseError;
 use sqlx::{PgConnection, PgPool};
 use tokio::sync::mpsc;
@@ -59,8 +59,7 @@ impl From<sqlx::Error> for ReadRefusal {
 /// Says to all data planes whether there is a runtime; asked once, when a control plane starts.
 pub async fn switch(app: &App) -> Result<()> {
     let is_on = app.config().v2_runtime_enabled;
-    sqlx::query!("update runtime_switch set is_on = $1 where is_on <> $1", is_on).execute(app.pool()).await?;
-    Ok(())
+    execute!(app.pool(), "update runtime_switch set is_on = $1 where is_on <> $1", is_on)
 }
 
 pub async fn is_on(conn: &mut PgConnection) -> Result<bool> {

@@ -12,7 +12,7 @@ use chrono::Duration;
 use contract::policy::abac::Origin;
 use contract::wire::{Forwarded, QueryBody};
 use contract::{Code, EnvId, ReplayId, RequestId, Timestamp};
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, execute};
 use sqlx::types::Json;
 use tokio::sync::Semaphore;
 
@@ -208,14 +208,12 @@ fn refused(error: &Error) -> Compared {
 async fn settle(app: &App, claimed: &ClaimedQuery, compared: Option<&Compared>) -> Result<()> {
     let now: Timestamp = app.now();
     let Some(Compared { verdict, reason, service_ms }) = compared else {
-        sqlx::query!(
+        return execute!(
+            app.pool(),
             "update shadow_queries set locked_until = $2, waits_again = true where shadow_id = $1 and done_at is null",
             claimed.shadow_id,
             now + AGAIN,
-        )
-        .execute(app.pool())
-        .await?;
-        return Ok(());
+        );
     };
     let mut tx = app.pool().begin().await?;
     sqlx::query!(

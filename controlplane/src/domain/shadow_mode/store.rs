@@ -6,7 +6,7 @@ mod uploads;
 
 use chrono::Duration;
 use contract::{EnvId, OrgId, ShadowSessionId, Timestamp};
-use platform::{App, Error, OnConstraint, Result};
+use platform::{App, Error, OnConstraint, Result, execute};
 use sqlx::PgConnection;
 
 pub use outcome::{Latencies, Mismatch, Statistics, mismatches, statistics};
@@ -120,6 +120,5 @@ pub async fn stop(
 pub async fn sweep(app: &App) -> Result<()> {
     let before = app.now() - KEPT;
     sqlx::query!("delete from shadow_sessions where stopped_at < $1", before).execute(app.pool()).await?;
-    sqlx::query!("delete from shadow_uploads where created_at < $1", before).execute(app.pool()).await?;
-    Ok(())
+    execute!(app.pool(), "delete from shadow_uploads where created_at < $1", before)
 }

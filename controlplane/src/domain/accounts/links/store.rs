@@ -114,6 +114,5 @@ pub async fn verified(tx: &mut PgConnection, account_id: &str, now: Timestamp) -
 }
 
 pub async fn sweep(app: &App, before: Timestamp) -> Result<()> {
-    sqlx::query!("delete from account_links where created_at < $1", before).execute(app.pool()).await?;
-    Ok(())
+    execute!(app.pool(), "delete from account_links where created_at < $1", before)
 }

@@ -136,6 +136,5 @@ pub async fn link(tx: &mut PgConnection, org_id: &OrgId, issuer: &str, subject: 
 
 /// Forgets attempts that never came back.
 pub async fn sweep(app: &App) -> Result<()> {
-    sqlx::query!("delete from sso_attempts where expires_at < $1", app.now()).execute(app.pool()).await?;
-    Ok(())
+    execute!(app.pool(), "delete from sso_attempts where expires_at < $1", app.now())
 }

@@ -4,8 +4,8 @@
 //! Nothing is kept of it and nothing is owed: who hears of no replica waits for none.
 
 use contract::EnvId;
-use platform::Result;
 use platform::dataplane_client::attached::Attached;
+use platform::{Result, execute};
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 
@@ -63,10 +63,7 @@ impl Replica {
     pub async fn say(&self, words: impl IntoIterator<Item = ReplicaMessage>) -> Result<()> {
         let said = words.into_iter().map(|word| ReplicaReport { replica: self.name.clone(), word });
         let said: Vec<String> = said.filter_map(|said| serde_json::to_string(&said).ok()).collect();
-        sqlx::query!("select pg_notify('in_force', said) from unnest($1::text[]) as said", &said)
-            .execute(&self.pool)
-            .await?;
-        Ok(())
+        execute!(&self.pool, "select pg_notify('in_force', said) from unnest($1::text[]) as said", &said)
     }
 
     /// Heard on the channel. What cannot be read is of another version of this program.
