@@ -24,7 +24,7 @@ use std::net::IpAddr;
 
 use contract::{EnvId, EventId, OrgId, Role, Timestamp};
 use serde_json::{Map, Value};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, Postgres, Transaction};
 
 use crate::http::call::Call;
 use crate::{App, Error, Result};
@@ -147,4 +147,15 @@ pub async fn record(app: &App, tx: &mut PgConnection, origin: impl Into<Origin>,
     };
     let entry = chain::append(&app.keyring().audit_key(), tx, entry).await?;
     (app.callbacks().tell)(app, tx, kind, &entry).await
+}
+
+/// Records the event as the last of a change, and commits both.
+pub async fn commit(
+    app: &App,
+    mut tx: Transaction<'static, Postgres>,
+    origin: impl Into<Origin>,
+    event: Event,
+) -> Result<()> {
+    record(app, &mut tx, origin, event).await?;
+    Ok(tx.commit().await?)
 }

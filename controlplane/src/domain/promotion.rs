@@ -106,8 +106,7 @@ pub async fn promote(cx: Call, Json(wish): Json<PromotionCreation>) -> Result<Js
     if !promotion.dry_run {
         let after = json!({"promotion_id": promotion_id, "target_env": promotion.to, "changes": changes});
         let event = Event::new(EventType::EnvironmentPromoted, promotion.from.clone()).after(after);
-        events::record(&cx.app, &mut tx, &cx, event).await?;
-        tx.commit().await?;
+        events::commit(&cx.app, tx, &cx, event).await?;
         in_force(&cx, &promotion.to).await?;
         // What names nothing in the target is kept, and marked: now if the target answers, else when it does.
         let marking = policies::check(&cx.app, cx.org_id(), &promotion.to);

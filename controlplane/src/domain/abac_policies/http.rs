@@ -120,8 +120,7 @@ pub async fn create(cx: Call, Json(input): Json<AbacPolicyCreation>) -> Result<C
     binding::store::keep(&mut tx, &policy.policy_id, unbound.as_deref(), now).await?;
     within_share(RULES, before, store::bytes(&mut tx, &env_id).await?)?;
     let event = Event::new(EventType::AbacPolicyCreated, policy.policy_id.clone()).after(told(&policy));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
-    tx.commit().await?;
+    events::commit(&cx.app, tx, &cx, event).await?;
     Ok(Created(AbacPolicyAnswer::new(policy, unbound)))
 }
 
@@ -170,8 +169,7 @@ pub async fn delete(cx: Call) -> Result<Json<AbacPolicyDeletion>> {
     let policy = found(&mut tx, &cx).await?;
     store::delete(&mut tx, &policy.policy_id).await?;
     let event = Event::new(EventType::AbacPolicyDeleted, policy.policy_id.clone()).before(told(&policy));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
-    tx.commit().await?;
+    events::commit(&cx.app, tx, &cx, event).await?;
     let policy_id = policy.policy_id;
     Ok(Json(AbacPolicyDeletion { id: policy_id.clone(), policy_id, deleted: true, deleted_at: cx.now() }))
 }

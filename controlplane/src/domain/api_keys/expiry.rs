@@ -56,9 +56,7 @@ async fn say(app: &App, key_id: &KeyId, ends: Timestamp) -> Result<()> {
         }
     }
     let origin = Origin { env_id: Some(expiring.env_id), ..Origin::system(app, expiring.org_id) };
-    events::record(app, &mut tx, origin, Event::new(EventType::KeyExpiring, key_id.clone()).after(after)).await?;
-    tx.commit().await?;
-    Ok(())
+    events::commit(app, tx, origin, Event::new(EventType::KeyExpiring, key_id.clone()).after(after)).await
 }
 
 #[cfg(test)]

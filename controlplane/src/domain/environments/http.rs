@@ -115,8 +115,7 @@ pub async fn create(cx: Call, Json(input): Json<EnvironmentCreation>) -> Result<
     }
     let after = json!({"name": row.name, "slug": row.slug});
     let event = Event::new(EventType::EnvironmentCreated, row.env_id.clone()).after(after);
-    events::record(&cx.app, &mut tx, &cx, event).await?;
-    tx.commit().await?;
+    events::commit(&cx.app, tx, &cx, event).await?;
     Ok(Created(row.into()))
 }
 

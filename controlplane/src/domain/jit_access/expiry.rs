@@ -44,7 +44,5 @@ async fn say(app: &App, request_id: &JitRequestId) -> Result<()> {
         "expires_at": expired.expires_at,
     });
     let event = Event::new(EventType::JitExpired, request_id.clone()).before(before);
-    events::record(app, &mut tx, origin, event).await?;
-    tx.commit().await?;
-    Ok(())
+    events::commit(app, tx, origin, event).await
 }

@@ -140,8 +140,7 @@ pub(super) async fn asked(cx: &Call, env_id: &EnvId, input: Asking) -> Result<Ji
     store::insert(&mut tx, env_id, &row).await?;
     let origin = Origin { env_id: Some(env_id.clone()), ..Origin::from(cx) };
     let event = Event::new(EventType::JitRequested, row.request_id.clone()).after(told(&row));
-    events::record(&cx.app, &mut tx, origin, event).await?;
-    tx.commit().await?;
+    events::commit(&cx.app, tx, origin, event).await?;
     JitRequest::of(row)
 }
 

@@ -242,8 +242,7 @@ pub async fn delete(cx: Call) -> Result<Json<PolicyDeletion>> {
     cx.expected.holds(policy.updated_at)?;
     store::delete(&mut tx, &policy.policy_id).await?;
     let event = Event::new(EventType::PolicyDeleted, policy.policy_id.clone()).before(told(&policy));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
-    tx.commit().await?;
+    events::commit(&cx.app, tx, &cx, event).await?;
     let policy_id = policy.policy_id;
     Ok(Json(PolicyDeletion { id: policy_id.clone(), policy_id, deleted: true, deleted_at: cx.now() }))
 }

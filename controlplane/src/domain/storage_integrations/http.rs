@@ -243,8 +243,7 @@ pub async fn create(
     }
     let event = Event::new(EventType::StorageIntegrationCreated, integration.storage_integration_id.clone())
         .after(told(&integration));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
-    tx.commit().await?;
+    events::commit(&cx.app, tx, &cx, event).await?;
     Ok(Created(integration.into()))
 }
 
@@ -291,8 +290,7 @@ pub async fn update(
     let event = Event::new(EventType::StorageIntegrationUpdated, integration.storage_integration_id.clone())
         .before(before)
         .after(told(&integration));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
-    tx.commit().await?;
+    events::commit(&cx.app, tx, &cx, event).await?;
     Ok(Json(integration.into()))
 }
 
@@ -317,8 +315,7 @@ pub async fn delete(cx: Call) -> Result<Json<StorageIntegrationDeletion>> {
     store::delete(&mut tx, &integration.storage_integration_id).await?;
     let event = Event::new(EventType::StorageIntegrationDeleted, integration.storage_integration_id.clone())
         .before(told(&integration));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
-    tx.commit().await?;
+    events::commit(&cx.app, tx, &cx, event).await?;
     let storage_integration_id = integration.storage_integration_id;
     let id = storage_integration_id.clone();
     Ok(Json(StorageIntegrationDeletion { storage_integration_id, id, deleted: true, deleted_at: cx.now() }))

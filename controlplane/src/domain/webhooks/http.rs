@@ -120,8 +120,7 @@ pub async fn make(
     }
     store::insert(&cx.app, &mut tx, WebhookScope(cx.org_id(), surface), &webhook, secret).await?;
     let event = Event::new(EventType::WebhookCreated, webhook.webhook_id.clone()).after(told(&webhook));
-    events::record(&cx.app, &mut tx, cx, event).await?;
-    tx.commit().await?;
+    events::commit(&cx.app, tx, cx, event).await?;
     Ok(webhook.into())
 }
 
@@ -146,8 +145,7 @@ pub async fn update(cx: Call, Json(input): Json<WebhookChange>) -> Result<Json<W
     webhook.updated_at = cx.now();
     store::update(&mut tx, &webhook).await?;
     let event = Event::new(EventType::WebhookUpdated, webhook.webhook_id.clone()).before(before).after(told(&webhook));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
-    tx.commit().await?;
+    events::commit(&cx.app, tx, &cx, event).await?;
     Ok(Json(webhook.into()))
 }
 

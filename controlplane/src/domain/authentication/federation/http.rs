@@ -77,8 +77,7 @@ pub async fn create(call: Call, Json(config): Json<FederationConfig>) -> Result<
     };
     store::insert(&mut tx, &provider).await?;
     let event = Event::new(EventType::FederationProviderCreated, &provider.provider_id).after(told(&provider.config)?);
-    events::record(&call.app, &mut tx, &call, event).await?;
-    tx.commit().await?;
+    events::commit(&call.app, tx, &call, event).await?;
     Ok(Created(view(&call.app, provider)))
 }
 
@@ -128,8 +127,7 @@ pub async fn remove(call: Call) -> Result<Json<FederationProviderRemoval>> {
     let sessions_terminated = ending::end_all_of_provider(&mut tx, &provider.provider_id, call.now()).await?;
     store::remove(&mut tx, &provider.provider_id).await?;
     let event = Event::new(EventType::FederationProviderDeleted, &provider.provider_id);
-    events::record(&call.app, &mut tx, &call, event.before(told(&provider.config)?)).await?;
-    tx.commit().await?;
+    events::commit(&call.app, tx, &call, event.before(told(&provider.config)?)).await?;
     let provider_id = provider.provider_id;
     Ok(Json(FederationProviderRemoval {
         id: provider_id.clone(),

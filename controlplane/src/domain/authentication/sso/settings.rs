@@ -116,8 +116,7 @@ pub async fn put(call: Call, Json(body): Json<SingleSignOnInput>) -> Result<Json
     if let Some(before) = &before {
         event = event.before(told(before));
     }
-    events::record(app, &mut tx, &call, event).await?;
-    tx.commit().await?;
+    events::commit(app, tx, &call, event).await?;
     Ok(Json(view(app, &organization.slug, connection)))
 }
 
@@ -151,8 +150,7 @@ pub async fn remove(call: Call) -> Result<Json<SingleSignOnRemoval>> {
     store::remove(&mut tx, call.org_id(), call.now()).await?;
     let sessions_terminated = ending::end_all_by_sso(&mut tx, call.org_id(), call.now()).await?;
     let event = Event::new(EventType::SsoDisabled, call.org_id().as_str()).before(told(&before));
-    events::record(&call.app, &mut tx, &call, event).await?;
-    tx.commit().await?;
+    events::commit(&call.app, tx, &call, event).await?;
     let org_id = call.org_id().clone();
     Ok(Json(SingleSignOnRemoval {
         id: org_id.clone(),

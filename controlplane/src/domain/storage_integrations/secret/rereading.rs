@@ -79,7 +79,5 @@ async fn settle(app: &App, org_id: OrgId, held: &HeldSecret, reading: SecretRead
     store::hold(app, &mut tx, &mut integration, secret, credentials.as_ref()).await?;
     let event = Event::new(EventType::StorageIntegrationUpdated, id).before(before).after(told(&integration));
     let origin = Origin { env_id: Some(held.env_id.clone()), ..Origin::system(app, org_id) };
-    events::record(app, &mut tx, origin, event).await?;
-    tx.commit().await?;
-    Ok(())
+    events::commit(app, tx, origin, event).await
 }

@@ -114,8 +114,7 @@ pub async fn remove(call: Call) -> Result<Json<UserRemoval>> {
     let before = json!({"email": user.email, "role": user.role, "status": user.status});
     let after = json!({"api_keys_revoked": api_keys_revoked, "sessions_terminated": sessions_terminated});
     let event = Event::new(EventType::UserRemoved, user.user_id.as_str()).before(before).after(after);
-    events::record(&call.app, &mut tx, &call, event).await?;
-    tx.commit().await?;
+    events::commit(&call.app, tx, &call, event).await?;
     Ok(Json(UserRemoval {
         id: user.id,
         user_id: user.user_id,
@@ -166,8 +165,7 @@ async fn restatus(
     let event = Event::new(event, after.user_id.as_str())
         .before(json!({"status": before.status}))
         .after(json!({"status": after.status}));
-    events::record(&call.app, &mut tx, call, event).await?;
-    tx.commit().await?;
+    events::commit(&call.app, tx, call, event).await?;
     Ok(Json(after))
 }
 
