@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 
 use super::http::{POLICIES_MAX, RULES, told};
 use super::store;
-use crate::domain::promotion::{PromotedAction, PromotedChange, Promotion};
+use crate::domain::promotion::{PromotedChange, Promotion};
 
 /// Brings the target to what the source has; what is the same is no change.
 pub async fn promote(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) -> Result<Vec<PromotedChange>> {
@@ -19,15 +19,13 @@ pub async fn promote(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) ->
     let bytes = store::bytes(tx, &promotion.to).await?;
     let mut changes = Vec::new();
     for wanted in store::governed(tx, &promotion.from).await? {
-        let change = match target.iter().find(|known| known.name == wanted.name) {
+        let there = target.iter().find(|known| known.name == wanted.name);
+        match there {
             Some(known) if as_there(&wanted, known) == *known => continue,
-            Some(known) => update(cx, tx, promotion, known, &wanted).await?,
-            None => {
-                held += 1;
-                create(cx, tx, promotion, &wanted).await?
-            }
-        };
-        changes.push(change);
+            Some(_) => {}
+            None => held += 1,
+        }
+        changes.push(put(cx, tx, promotion, there, &wanted).await?);
     }
     if held > POLICIES_MAX {
         return Err(Error::conflict("too_many", format!("an environment has at most {POLICIES_MAX} ABAC policies")));
@@ -36,47 +34,35 @@ pub async fn promote(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) ->
     Ok(changes)
 }
 
-fn change(policy: &AbacPolicy, action: PromotedAction, policy_id: Option<PolicyId>) -> PromotedChange {
-    PromotedChange { kind: "abac_policies", name: policy.name.clone(), action, policy_id }
-}
-
 /// What is wanted, as the policy that the target has.
 fn as_there(wanted: &AbacPolicy, known: &AbacPolicy) -> AbacPolicy {
     AbacPolicy { policy_id: known.policy_id.clone(), created_at: known.created_at, ..wanted.clone() }
 }
 
-async fn create(
+/// Makes the policy in the target, or changes the one that is there.
+async fn put(
     cx: &Call,
     tx: &mut PgConnection,
     promotion: &Promotion,
+    there: Option<&AbacPolicy>,
     wanted: &AbacPolicy,
 ) -> Result<PromotedChange> {
+    let mut change = PromotedChange::of("abac_policies", &wanted.name, there.map(|known| &known.policy_id));
     if promotion.dry_run {
-        return Ok(change(wanted, PromotedAction::Create, None));
+        return Ok(change);
     }
-    let policy_id = PolicyId::fresh(cx.now(), cx.app.entropy());
-    let policy = AbacPolicy { policy_id: policy_id.clone(), created_at: cx.now(), ..wanted.clone() };
-    store::insert(tx, &promotion.to, &policy).await?;
-    let event = Event::new(EventType::AbacPolicyCreated, policy_id.clone()).after(told(&policy));
-    events::record(&cx.app, tx, promotion.origin(cx), event).await?;
-    Ok(change(wanted, PromotedAction::Create, Some(policy_id)))
-}
-
-async fn update(
-    cx: &Call,
-    tx: &mut PgConnection,
-    promotion: &Promotion,
-    known: &AbacPolicy,
-    wanted: &AbacPolicy,
-) -> Result<PromotedChange> {
-    let changed = change(wanted, PromotedAction::Update, Some(known.policy_id.clone()));
-    if promotion.dry_run {
-        return Ok(changed);
-    }
-    let policy = as_there(wanted, known);
-    store::update(tx, &policy).await?;
-    let event =
-        Event::new(EventType::AbacPolicyUpdated, policy.policy_id.clone()).before(told(known)).after(told(&policy));
-    events::record(&cx.app, tx, promotion.origin(cx), event).await?;
-    Ok(changed)
+    let (policy, event) = if let Some(known) = there {
+        let policy = as_there(wanted, known);
+        store::update(tx, &policy).await?;
+        let event = Event::new(EventType::AbacPolicyUpdated, policy.policy_id.clone()).before(told(known));
+        (policy, event)
+    } else {
+        let policy_id = PolicyId::fresh(cx.now(), cx.app.entropy());
+        let policy = AbacPolicy { policy_id: policy_id.clone(), created_at: cx.now(), ..wanted.clone() };
+        store::insert(tx, &promotion.to, &policy).await?;
+        (policy, Event::new(EventType::AbacPolicyCreated, policy_id))
+    };
+    events::record(&cx.app, tx, promotion.origin(cx), event.after(told(&policy))).await?;
+    change.policy_id = Some(policy.policy_id);
+    Ok(change)
 }

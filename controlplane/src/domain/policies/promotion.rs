@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 
 use super::http::{POLICIES_MAX, RULES, told};
 use super::store;
-use crate::domain::promotion::{PromotedAction, PromotedChange, Promotion};
+use crate::domain::promotion::{PromotedChange, Promotion};
 
 /// Brings the target to what the source has of the chosen kinds; what is the same is no change.
 pub async fn promote(
@@ -25,19 +25,16 @@ pub async fn promote(
     let mut changes = Vec::new();
     for wanted in store::governed(tx, &promotion.from).await?.into_iter().filter(|policy| chosen(&policy.rules)) {
         let there = target.iter().find(|known| known.name == wanted.name);
-        let change = match there {
+        match there {
             Some(known) if known.rules == wanted.rules && known.enabled == wanted.enabled => continue,
             Some(known) if known.rules.type_name() != wanted.rules.type_name() => {
                 let message = format!("the target's policy `{}` is of another type", known.name);
                 return Err(Error::conflict("type_differs", message));
             }
-            Some(known) => update(cx, tx, promotion, known, &wanted).await?,
-            None => {
-                held += 1;
-                create(cx, tx, promotion, &wanted).await?
-            }
-        };
-        changes.push(change);
+            Some(_) => {}
+            None => held += 1,
+        }
+        changes.push(put(cx, tx, promotion, there, wanted).await?);
     }
     if held > POLICIES_MAX {
         return Err(Error::conflict("too_many", format!("an environment has at most {POLICIES_MAX} policies")));
@@ -46,41 +43,35 @@ pub async fn promote(
     Ok(changes)
 }
 
-fn change(policy: &Policy, action: PromotedAction, policy_id: Option<PolicyId>) -> PromotedChange {
-    let kind = match policy.rules {
-        Rules::ColumnMasking(_) => "masking_rules",
-        Rules::RowLevelSecurity(_) => "rls_filters",
-    };
-    PromotedChange { kind, name: policy.name.clone(), action, policy_id }
-}
-
-async fn create(cx: &Call, tx: &mut PgConnection, promotion: &Promotion, wanted: &Policy) -> Result<PromotedChange> {
-    if promotion.dry_run {
-        return Ok(change(wanted, PromotedAction::Create, None));
-    }
-    let now = cx.now();
-    let policy_id = PolicyId::fresh(now, cx.app.entropy());
-    let policy = Policy { policy_id: policy_id.clone(), created_at: now, updated_at: now, ..wanted.clone() };
-    store::insert(tx, &promotion.to, &policy).await?;
-    let event = Event::new(EventType::PolicyCreated, policy_id.clone()).after(told(&policy));
-    events::record(&cx.app, tx, promotion.origin(cx), event).await?;
-    Ok(change(wanted, PromotedAction::Create, Some(policy_id)))
-}
-
-async fn update(
+/// Makes the policy in the target, or changes the one that is there.
+async fn put(
     cx: &Call,
     tx: &mut PgConnection,
     promotion: &Promotion,
-    known: &Policy,
-    wanted: &Policy,
+    there: Option<&Policy>,
+    wanted: Policy,
 ) -> Result<PromotedChange> {
-    let changed = change(wanted, PromotedAction::Update, Some(known.policy_id.clone()));
+    let kind = match wanted.rules {
+        Rules::ColumnMasking(_) => "masking_rules",
+        Rules::RowLevelSecurity(_) => "rls_filters",
+    };
+    let mut change = PromotedChange::of(kind, &wanted.name, there.map(|known| &known.policy_id));
     if promotion.dry_run {
-        return Ok(changed);
+        return Ok(change);
     }
-    let policy = Policy { enabled: wanted.enabled, rules: wanted.rules.clone(), updated_at: cx.now(), ..known.clone() };
-    store::update(tx, &policy).await?;
-    let event = Event::new(EventType::PolicyUpdated, policy.policy_id.clone()).before(told(known)).after(told(&policy));
-    events::record(&cx.app, tx, promotion.origin(cx), event).await?;
-    Ok(changed)
+    let now = cx.now();
+    let (policy, event) = if let Some(known) = there {
+        let policy = Policy { enabled: wanted.enabled, rules: wanted.rules, updated_at: now, ..known.clone() };
+        store::update(tx, &policy).await?;
+        let event = Event::new(EventType::PolicyUpdated, policy.policy_id.clone()).before(told(known));
+        (policy, event)
+    } else {
+        let policy_id = PolicyId::fresh(now, cx.app.entropy());
+        let policy = Policy { policy_id: policy_id.clone(), created_at: now, updated_at: now, ..wanted };
+        store::insert(tx, &promotion.to, &policy).await?;
+        (policy, Event::new(EventType::PolicyCreated, policy_id))
+    };
+    events::record(&cx.app, tx, promotion.origin(cx), event.after(told(&policy))).await?;
+    change.policy_id = Some(policy.policy_id);
+    Ok(change)
 }

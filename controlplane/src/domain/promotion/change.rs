@@ -32,6 +32,14 @@ pub struct PromotedChange {
     pub policy_id: Option<PolicyId>,
 }
 
+impl PromotedChange {
+    /// Of a policy, where the target has the one that is `there`.
+    pub fn of(kind: &'static str, name: &str, there: Option<&PolicyId>) -> Self {
+        let action = if there.is_some() { PromotedAction::Update } else { PromotedAction::Create };
+        Self { kind, name: name.to_owned(), action, policy_id: there.cloned() }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromotedAction {
