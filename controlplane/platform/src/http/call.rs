@@ -13,7 +13,7 @@ use contract::{Caller, EnvId, OrgId, RequestId, Tier, Timestamp};
 use sqlx::{Postgres, Transaction};
 
 use crate::http::conditional::ExpectedVersion;
-use crate::http::signature::{Signature, Takes};
+use crate::http::signature::Takes;
 use crate::{App, Error, Result};
 
 /// Longest id that a path may carry.
@@ -114,9 +114,7 @@ impl FromRequestParts<App> for Call {
 }
 
 // What the guard has read from path and credential.
-impl Takes for Call {
-    fn takes(_: &mut Signature<'_>) {}
-}
+impl Takes for Call {}
 
 /// A request on a public route: nobody is known.
 #[derive(Debug, Clone)]
@@ -145,6 +143,4 @@ impl FromRequestParts<App> for Visit {
     }
 }
 
-impl Takes for Visit {
-    fn takes(_: &mut Signature<'_>) {}
-}
+impl Takes for Visit {}

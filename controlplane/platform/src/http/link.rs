@@ -37,9 +37,7 @@ impl FromRequestParts<App> for Address {
     }
 }
 
-impl Takes for Address {
-    fn takes(_: &mut Signature<'_>) {}
-}
+impl Takes for Address {}
 
 /// A bare list, and where it goes on.
 #[derive(Debug)]

@@ -132,9 +132,9 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// An argument of a handler.
+/// An argument of a handler. Where nothing is told of it, it is no part of the document.
 pub trait Takes {
-    fn takes(said: &mut Signature<'_>);
+    fn takes(_: &mut Signature<'_>) {}
 }
 
 /// The result of a handler.
@@ -182,9 +182,7 @@ told!(A B C D);
 told!(A B C D E);
 
 // Headers of every request.
-impl Takes for HeaderMap {
-    fn takes(_: &mut Signature<'_>) {}
-}
+impl Takes for HeaderMap {}
 
 impl<T: Answers> Answers for Result<T> {
     fn answers(said: &mut Signature<'_>) {

@@ -7,7 +7,7 @@ use contract::{EventId, OrgId, UserId};
 use platform::crypto::tokens::ACCESS_SECONDS;
 use platform::events::Origin;
 use platform::http::call::Visit;
-use platform::http::signature::{Signature, Takes};
+use platform::http::signature::Takes;
 use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,9 +28,7 @@ impl FromRequestParts<App> for UserAgent {
     }
 }
 
-impl Takes for UserAgent {
-    fn takes(_: &mut Signature<'_>) {}
-}
+impl Takes for UserAgent {}
 
 /// What a login answers. `token` and `access_token` are the same.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -37,9 +37,7 @@ impl FromRequestParts<App> for SamePlace {
 }
 
 // Its ids are the route's, its query is told by its own argument.
-impl Takes for SamePlace {
-    fn takes(_: &mut Signature<'_>) {}
-}
+impl Takes for SamePlace {}
 
 /// The data plane's answer, in this shape.
 pub struct ToldAs<T>(Response, PhantomData<T>);
