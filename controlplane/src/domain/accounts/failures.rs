@@ -50,23 +50,18 @@ impl BackgroundJob for RecordFailedLogin {
     const KIND: &'static str = "record_failed_login";
 
     async fn run(&self, app: &App) -> Result<()> {
-        self.failed.record(app).await
-    }
-}
-
-impl FailedLogin {
-    async fn record(&self, app: &App) -> Result<()> {
+        let FailedLogin { email, source_ip, reason, attempted_at } = &self.failed;
         let mut tx = app.pool().begin().await?;
-        let Some(account) = account::find(&mut tx, &self.email).await? else {
+        let Some(account) = account::find(&mut tx, email).await? else {
             return Ok(());
         };
         for member in account::memberships(&mut tx, &account.id).await? {
             let origin = Origin {
                 actor_id: "anonymous".to_owned(),
-                source_ip: Some(self.source_ip),
+                source_ip: Some(*source_ip),
                 ..Origin::system(app, member.org_id)
             };
-            let after = json!({"email": self.email, "reason": self.reason, "attempted_at": self.attempted_at});
+            let after = json!({"email": email, "reason": reason, "attempted_at": attempted_at});
             let event = Event::new(EventType::AuthFailed, member.user_id).after(after);
             events::record(app, &mut tx, origin, event).await?;
         }

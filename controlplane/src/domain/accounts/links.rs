@@ -101,38 +101,35 @@ pub struct MailLink {
 impl BackgroundJob for MailLink {
     const KIND: &'static str = "mail_link";
 
+    /// Mails a link for the account of this address, if there is one that the link is of use to. One
+    /// that enters no organization but by single sign-on is sent no way around it.
     async fn run(&self, app: &App) -> Result<()> {
-        write(app, self.purpose, &self.email).await
+        let Self { purpose, email } = self;
+        let mut tx = app.pool().begin().await?;
+        let Some(account) = store::account(&mut tx, email).await? else {
+            return Ok(());
+        };
+        let of_use = match purpose {
+            Purpose::SignIn | Purpose::ResetPassword => account.enters,
+            Purpose::VerifyEmail => account.email_verified_at.is_none(),
+        };
+        let now = app.now();
+        if !of_use || store::written_since(&mut tx, &account.id, now - Duration::hours(1)).await? >= AN_HOUR_MAX {
+            return Ok(());
+        }
+        let token = app.entropy().base62(TOKEN_CHARACTERS);
+        let good_until = now + GOOD_FOR;
+        store::end_all(&mut tx, &account.id, *purpose, now).await?;
+        store::insert(&mut tx, &sha256(&token), &account.id, *purpose, now, good_until).await?;
+        let text = text(*purpose, &url(app, purpose.page(), &token));
+        let outgoing = OutgoingMail { to: email, subject: purpose.subject(), text: &text, good_until };
+        let cause = Cause { kind: MailKind::Link, org_id: None };
+        // Whoever asked is not told what became of it: that would say who has an account.
+        if mails::queue(app, &mut tx, cause, &outgoing).await? == Queued::Yes {
+            tx.commit().await?;
+        }
+        Ok(())
     }
-}
-
-/// Mails a link for the account of this address, if there is one that the link is of use to. One
-/// that enters no organization but by single sign-on is sent no way around it.
-async fn write(app: &App, purpose: Purpose, email: &Email) -> Result<()> {
-    let mut tx = app.pool().begin().await?;
-    let Some(account) = store::account(&mut tx, email).await? else {
-        return Ok(());
-    };
-    let of_use = match purpose {
-        Purpose::SignIn | Purpose::ResetPassword => account.enters,
-        Purpose::VerifyEmail => account.email_verified_at.is_none(),
-    };
-    let now = app.now();
-    if !of_use || store::written_since(&mut tx, &account.id, now - Duration::hours(1)).await? >= AN_HOUR_MAX {
-        return Ok(());
-    }
-    let token = app.entropy().base62(TOKEN_CHARACTERS);
-    let good_until = now + GOOD_FOR;
-    store::end_all(&mut tx, &account.id, purpose, now).await?;
-    store::insert(&mut tx, &sha256(&token), &account.id, purpose, now, good_until).await?;
-    let text = text(purpose, &url(app, purpose.page(), &token));
-    let outgoing = OutgoingMail { to: email, subject: purpose.subject(), text: &text, good_until };
-    let cause = Cause { kind: MailKind::Link, org_id: None };
-    // Whoever asked is not told what became of it: that would say who has an account.
-    if mails::queue(app, &mut tx, cause, &outgoing).await? == Queued::Yes {
-        tx.commit().await?;
-    }
-    Ok(())
 }
 
 /// The link itself, as callers reach this installation.

@@ -24,8 +24,20 @@ pub struct KeyExpiring {
 impl BackgroundJob for KeyExpiring {
     const KIND: &'static str = "key_expiring";
 
+    /// Says it, unless the key was revoked or ends at another time by now, and its old secrets too.
     async fn run(&self, app: &App) -> Result<()> {
-        say(app, &self.key_id, self.ends).await
+        let mut tx = app.pool().begin().await?;
+        let Some(expiring) = store::expiring(&mut tx, &self.key_id, self.ends).await? else {
+            return Ok(());
+        };
+        let mut after = json!({"name": expiring.name});
+        for (member, is_meant) in [("old_key_expires_at", expiring.by_old_text), ("expires_at", expiring.by_itself)] {
+            if let Some(members) = after.as_object_mut().filter(|_| is_meant) {
+                members.insert(member.to_owned(), json!(self.ends));
+            }
+        }
+        let origin = Origin { env_id: Some(expiring.env_id), ..Origin::system(app, expiring.org_id) };
+        events::commit(app, tx, origin, Event::new(EventType::KeyExpiring, self.key_id.clone()).after(after)).await
     }
 }
 
@@ -41,22 +53,6 @@ pub async fn announce_own(tx: &mut PgConnection, app: &App, key_id: &KeyId, ends
         Some(ends) => announce(tx, app, key_id, ends).await,
         None => Ok(()),
     }
-}
-
-/// Says it, unless the key was revoked or ends at another time by now, and its old secrets too.
-async fn say(app: &App, key_id: &KeyId, ends: Timestamp) -> Result<()> {
-    let mut tx = app.pool().begin().await?;
-    let Some(expiring) = store::expiring(&mut tx, key_id, ends).await? else {
-        return Ok(());
-    };
-    let mut after = json!({"name": expiring.name});
-    for (member, is_meant) in [("old_key_expires_at", expiring.by_old_text), ("expires_at", expiring.by_itself)] {
-        if let Some(members) = after.as_object_mut().filter(|_| is_meant) {
-            members.insert(member.to_owned(), json!(ends));
-        }
-    }
-    let origin = Origin { env_id: Some(expiring.env_id), ..Origin::system(app, expiring.org_id) };
-    events::commit(app, tx, origin, Event::new(EventType::KeyExpiring, key_id.clone()).after(after)).await
 }
 
 #[cfg(test)]

@@ -329,31 +329,28 @@ pub struct WriteKey {
 impl BackgroundJob for WriteKey {
     const KIND: &'static str = "write_key";
 
+    /// Writes the resource as the key stands now.
     async fn run(&self, app: &App) -> Result<()> {
-        write(app, &self.key_id).await
+        let Some(resources) = app.resources() else {
+            return Ok(());
+        };
+        let mut conn = app.pool().acquire().await?;
+        let Some((env_id, key)) = key(&mut conn, &self.key_id).await? else {
+            return Ok(());
+        };
+        // The API server must not hold a connection.
+        drop(conn);
+        let Some(uid) = resources.write_key(&key).await? else {
+            return Ok(());
+        };
+        if key.resource_uid.is_none() {
+            let delivered_at = Some(app.now());
+            let resource =
+                Resource { key_id: self.key_id.clone(), env_id, uid, own: true, rotation_id: None, delivered_at };
+            store::bind(&mut *app.pool().acquire().await?, &resource).await?;
+        }
+        Ok(())
     }
-}
-
-/// Writes the resource as the key stands now.
-async fn write(app: &App, key_id: &KeyId) -> Result<()> {
-    let Some(resources) = app.resources() else {
-        return Ok(());
-    };
-    let mut conn = app.pool().acquire().await?;
-    let Some((env_id, key)) = key(&mut conn, key_id).await? else {
-        return Ok(());
-    };
-    // The API server must not hold a connection.
-    drop(conn);
-    let Some(uid) = resources.write_key(&key).await? else {
-        return Ok(());
-    };
-    if key.resource_uid.is_none() {
-        let delivered_at = Some(app.now());
-        let resource = Resource { key_id: key_id.clone(), env_id, uid, own: true, rotation_id: None, delivered_at };
-        store::bind(&mut *app.pool().acquire().await?, &resource).await?;
-    }
-    Ok(())
 }
 
 /// As a resource counts them, in which there is no part of a day.

@@ -33,8 +33,18 @@ pub struct RetireEnvironment {
 impl BackgroundJob for RetireEnvironment {
     const KIND: &'static str = "retire_environment";
 
+    /// Ends the data plane of an environment that is suspended or removed; of one that was resumed meanwhile, has it
+    /// placed again. May be repeated.
     async fn run(&self, app: &App) -> Result<()> {
-        retire(app, &self.env_id).await
+        let mut conn = app.pool().acquire().await?;
+        if is_on(&mut conn, &self.env_id).await? {
+            return Ok(());
+        }
+        app.provisioner().retire(&self.env_id).await;
+        if is_on(&mut conn, &self.env_id).await? {
+            queue::enqueue(app, &mut conn, &ProvisionEnvironment { env_id: self.env_id.clone() }, app.now()).await?;
+        }
+        Ok(())
     }
 }
 
@@ -52,20 +62,6 @@ pub async fn provision(app: &App, env_id: &EnvId) -> Result<()> {
     };
     let placement = app.provisioner().provision(&wanted).await.map_err(Error::internal)?;
     place(app.pool(), env_id, &placement, app.now()).await
-}
-
-/// Ends the data plane of an environment that is suspended or removed; of one that was resumed meanwhile, has it placed
-/// again. May be repeated.
-async fn retire(app: &App, env_id: &EnvId) -> Result<()> {
-    let mut conn = app.pool().acquire().await?;
-    if is_on(&mut conn, env_id).await? {
-        return Ok(());
-    }
-    app.provisioner().retire(env_id).await;
-    if is_on(&mut conn, env_id).await? {
-        queue::enqueue(app, &mut conn, &ProvisionEnvironment { env_id: env_id.clone() }, app.now()).await?;
-    }
-    Ok(())
 }
 
 /// Does it have a data plane, or wait for one?

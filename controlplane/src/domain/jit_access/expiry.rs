@@ -25,24 +25,20 @@ pub struct EndElevation {
 impl BackgroundJob for EndElevation {
     const KIND: &'static str = "end_elevation";
 
+    /// `jit.expired`, unless it was revoked.
     async fn run(&self, app: &App) -> Result<()> {
-        say(app, &self.request_id).await
+        let mut tx = app.pool().begin().await?;
+        let Some(expired) = store::expire(&mut tx, &self.request_id, app.now()).await? else {
+            return Ok(());
+        };
+        let origin = Origin { env_id: Some(expired.env_id), ..Origin::system(app, expired.org_id) };
+        let before = json!({
+            "requester_id": expired.requester_id,
+            "requester_email": expired.requester_email,
+            "elevated_role": expired.requested_role,
+            "expires_at": expired.expires_at,
+        });
+        let event = Event::new(EventType::JitExpired, self.request_id.clone()).before(before);
+        events::commit(app, tx, origin, event).await
     }
-}
-
-/// `jit.expired`, unless it was revoked.
-async fn say(app: &App, request_id: &JitRequestId) -> Result<()> {
-    let mut tx = app.pool().begin().await?;
-    let Some(expired) = store::expire(&mut tx, request_id, app.now()).await? else {
-        return Ok(());
-    };
-    let origin = Origin { env_id: Some(expired.env_id), ..Origin::system(app, expired.org_id) };
-    let before = json!({
-        "requester_id": expired.requester_id,
-        "requester_email": expired.requester_email,
-        "elevated_role": expired.requested_role,
-        "expires_at": expired.expires_at,
-    });
-    let event = Event::new(EventType::JitExpired, request_id.clone()).before(before);
-    events::commit(app, tx, origin, event).await
 }

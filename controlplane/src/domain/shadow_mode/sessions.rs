@@ -182,19 +182,15 @@ pub struct EndShadowSession {
 impl BackgroundJob for EndShadowSession {
     const KIND: &'static str = "end_shadow_session";
 
+    /// The session's hours are over.
     async fn run(&self, app: &App) -> Result<()> {
-        end(app, &self.session_id).await
+        const RUNS: SessionStatus = SessionStatus::Running;
+        let Some(to) = RUNS.after(SessionTrigger::End) else {
+            return Ok(());
+        };
+        let mut tx = app.pool().begin().await?;
+        store::stop(&mut tx, &self.session_id, (RUNS, to), app.now()).await?;
+        tx.commit().await?;
+        Ok(())
     }
-}
-
-/// The session's hours are over.
-async fn end(app: &App, session_id: &ShadowSessionId) -> Result<()> {
-    const RUNS: SessionStatus = SessionStatus::Running;
-    let Some(to) = RUNS.after(SessionTrigger::End) else {
-        return Ok(());
-    };
-    let mut tx = app.pool().begin().await?;
-    store::stop(&mut tx, session_id, (RUNS, to), app.now()).await?;
-    tx.commit().await?;
-    Ok(())
 }

@@ -34,23 +34,19 @@ pub struct ExportAudit {
 impl BackgroundJob for ExportAudit {
     const KIND: &'static str = "export_audit";
 
+    /// Writes what is left of the export, or its next parts.
     async fn run(&self, app: &App) -> Result<()> {
-        write(app, &self.export_id).await
-    }
-}
-
-/// Writes what is left of the export, or its next parts.
-async fn write(app: &App, export_id: &ExportId) -> Result<()> {
-    let found = store::find(&mut *app.pool().acquire().await?, export_id).await?;
-    let Some(export) = found.filter(|export| export.status == ExportStatus::Processing) else {
-        return Ok(());
-    };
-    match turn(app, &export).await {
-        Err(error) if app.now() - export.created_at >= TRIED_FOR => {
-            tracing::warn!(export.id = %export_id, error = error.with_sources(), "an export is given up");
-            end(app, &export, ExportTransition::GivenUp, None).await
+        let found = store::find(&mut *app.pool().acquire().await?, &self.export_id).await?;
+        let Some(export) = found.filter(|export| export.status == ExportStatus::Processing) else {
+            return Ok(());
+        };
+        match turn(app, &export).await {
+            Err(error) if app.now() - export.created_at >= TRIED_FOR => {
+                tracing::warn!(export.id = %self.export_id, error = error.with_sources(), "an export is given up");
+                end(app, &export, ExportTransition::GivenUp, None).await
+            }
+            ended => ended,
         }
-        ended => ended,
     }
 }
 
