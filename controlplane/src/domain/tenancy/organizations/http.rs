@@ -18,7 +18,7 @@ use crate::domain::accounts::sessions;
 use crate::domain::billing;
 use crate::domain::billing::credits;
 use crate::domain::tenancy::organizations::changes;
-use crate::domain::tenancy::organizations::store::{self, OrganizationInsert};
+use crate::domain::tenancy::organizations::store;
 use crate::domain::tenancy::users;
 
 /// `/v1/auth/sso/callback` is a path of its own: nobody of this slug could begin to sign on.
@@ -209,7 +209,7 @@ pub async fn rename(call: &Call, tx: &mut PgConnection, org_id: &OrgId, name: St
 async fn make(app: &App, tx: &mut PgConnection, new: &NewOrganization<'_>) -> Result<store::Organization> {
     let Some(resources) = app.resources() else {
         let org_id = OrgId::fresh(app.now(), app.entropy());
-        return store::insert(tx, &OrganizationInsert { org_id: &org_id, record: new, now: app.now() }).await;
+        return store::insert(tx, &org_id, new, app.now()).await;
     };
     store::serialise(tx, new.slug).await?;
     if store::by_slug(tx, new.slug).await?.is_some() {

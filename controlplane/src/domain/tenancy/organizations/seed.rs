@@ -8,7 +8,7 @@ use platform::{App, Error, Result};
 
 use crate::domain::accounts::{account, links};
 use crate::domain::tenancy::organizations::http::created;
-use crate::domain::tenancy::organizations::store::{self, OrganizationInsert};
+use crate::domain::tenancy::organizations::store;
 use crate::domain::tenancy::users;
 
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ async fn make(app: &App, tx: &mut sqlx::PgConnection, seed: &OrganizationSeed, e
         mfa_required: false,
         enforce_sso: false,
     };
-    let row = store::insert(tx, &OrganizationInsert { org_id: &org_id, record: &record, now: app.now() }).await?;
+    let row = store::insert(tx, &org_id, &record, app.now()).await?;
     events::record(app, tx, Origin::system(app, org_id.clone()), created(&row)).await?;
     Ok(org_id)
 }

@@ -115,15 +115,13 @@ pub async fn serialise_change(conn: &mut PgConnection, org_id: &OrgId) -> Result
 }
 
 /// A new organization: `free` and `active`.
-#[derive(Debug)]
-pub struct OrganizationInsert<'a> {
-    pub org_id: &'a OrgId,
-    pub record: &'a NewOrganization<'a>,
-    pub now: Timestamp,
-}
-
-pub async fn insert(conn: &mut PgConnection, new: &OrganizationInsert<'_>) -> Result<Organization> {
-    let NewOrganization { slug, name, billing_email, cloud_region, mfa_required, enforce_sso } = new.record;
+pub async fn insert(
+    conn: &mut PgConnection,
+    org_id: &OrgId,
+    new: &NewOrganization<'_>,
+    now: Timestamp,
+) -> Result<Organization> {
+    let NewOrganization { slug, name, billing_email, cloud_region, mfa_required, enforce_sso } = new;
     sqlx::query_as!(
         Organization,
         "insert into organizations
@@ -131,14 +129,14 @@ pub async fn insert(conn: &mut PgConnection, new: &OrganizationInsert<'_>) -> Re
               created_at, updated_at)
          values ($1, $2, $3, $4, $5, 'free', 'active', $6, $7, $8, $8)
          returning *",
-        new.org_id.as_str(),
+        org_id.as_str(),
         name,
         slug,
         billing_email,
         cloud_region,
         mfa_required,
         enforce_sso,
-        new.now,
+        now,
     )
     .fetch_one(conn)
     .await
