@@ -1,6 +1,6 @@
 //! The two halves of a sign-on: off to the provider, and back.
 
-use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE};
+use axum::http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use base64::Engine;
@@ -21,7 +21,7 @@ use super::claims::{self, IdToken, Redeemed};
 use super::people::{self, Person};
 use super::store::{self, SignOnAttempt, SsoConnection};
 use crate::domain::accounts::sessions::{Method, Proof, sha256};
-use crate::domain::authentication::browser::{Browser, BrowserAnswer, WithCookies, is_person};
+use crate::domain::authentication::browser::{self, Browser, BrowserAnswer, WithCookies, is_person};
 use crate::domain::authentication::opening::{self, Login, UserAgent};
 use crate::domain::tenancy::organizations;
 
@@ -173,8 +173,8 @@ async fn sign_on(
     let attempt = store::take(&mut conn, &sha256(&callback.state)).await?.ok_or(INVALID)?;
     let connection = store::connection(&mut conn, &attempt.org_id).await?.ok_or(INVALID)?;
     drop(conn);
-    let browser = held(headers).ok_or(INVALID)?;
-    if !bool::from(sha256(&browser).as_slice().ct_eq(&attempt.browser_sha256)) {
+    let held = browser::cookie(headers, COOKIE_NAME).ok_or(INVALID)?;
+    if !bool::from(sha256(held).as_slice().ct_eq(&attempt.browser_sha256)) {
         return Err(INVALID);
     }
     if attempt.expires_at <= visit.now() {
@@ -192,13 +192,6 @@ async fn sign_on(
     let opened = opening::open(visit, agent, &mut tx, None, &holder, proof).await?;
     tx.commit().await?;
     Ok(opened)
-}
-
-/// The cookie of the browser.
-fn held(headers: &HeaderMap) -> Option<String> {
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value.to_owned())
 }
 
 /// Redeems the code, and believes what the provider signed for this very attempt.
