@@ -75,11 +75,11 @@ async fn create(
 ) -> Result<Created<NewAgentKey>> {
     let now = cx.now();
     let env_id = environment(&cx, place.env_id).await?;
-    let (mut wanted, told, reach) = input.admitted(cx.tier, now)?;
+    let (mut wanted, agent_name, description, reach) = input.admitted(cx.tier, now)?;
     let minted = life::mint(&cx.app, &env_id).await?;
     let mut tx = environments::begin(&cx, &env_id).await?;
     let row = made(&cx, &mut tx, (&env_id, &minted, now), &mut wanted).await?;
-    store::describe(&mut tx, &row.key_id, Some(&told.agent_name), told.description.as_deref()).await?;
+    store::describe(&mut tx, &row.key_id, Some(&agent_name), description.as_deref()).await?;
     if let Some(reach) = reach {
         confine(&cx, &mut tx, (&env_id, &row), reach).await?;
     }

@@ -43,22 +43,15 @@ fn custom() -> String {
     "custom".to_owned()
 }
 
-/// The labels of a key.
-#[derive(Debug)]
-pub struct AgentKeyLabels {
-    pub agent_name: String,
-    pub description: Option<String>,
-}
-
 impl AgentKeyCreation {
-    pub fn admitted(self, tier: Tier, now: Timestamp) -> Result<(Admitted, AgentKeyLabels, Option<Reach>)> {
+    /// The key, the agent's name, the description, and what the agent may reach if that is said.
+    pub fn admitted(self, tier: Tier, now: Timestamp) -> Result<(Admitted, String, Option<String>, Option<Reach>)> {
         if let Some(plan) = self.plan.filter(|plan| *plan != tier) {
             let message = format!("the organization's plan is `{tier}`, not `{plan}`: leave `plan` out");
             return Err(Error::invalid("plan", tier.as_str(), message));
         }
         let agent_name = checked("agent_name", &self.agent_name, NAME_MAX)?;
-        let said =
-            AgentKeyLabels { agent_name: agent_name.clone(), description: description(self.description.as_deref())? };
+        let description = description(self.description.as_deref())?;
         let reach = Reach::asked(self.allowed_tables, self.allowed_schemas, Reach::default());
         let wanted = input::ApiKeyCreation {
             name: agent_name.clone(),
@@ -67,10 +60,10 @@ impl AgentKeyCreation {
             expires_in_days: self.expires_in_days,
             user_id: None,
             attributes: std::collections::BTreeMap::new(),
-            agent_id: Some(agent_name),
+            agent_id: Some(agent_name.clone()),
             agent_framework: Some(self.framework),
         };
-        Ok((wanted.admit(now)?, said, reach))
+        Ok((wanted.admit(now)?, agent_name, description, reach))
     }
 }
 
