@@ -6,7 +6,7 @@ use reqwest::{Method, Url};
 use super::api::segment;
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Failure, Group, ShownAnswer};
+use super::{Api, Failure, Group, ShownAnswer};
 
 pub type Args = Group<Wanted>;
 
@@ -45,14 +45,8 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Ok::<_, Failure>(match args.wanted {
             Wanted::List => ShownAnswer::list(api.list(&environments).await?, LISTED),
             Wanted::Show { env_id } => ShownAnswer::record(api.get(&one(env_id).await?).await?, SHOWN),
-            Wanted::Suspend { env_id } => {
-                let path = format!("{}/suspend", one(env_id).await?);
-                ShownAnswer::record(api.record(api.request(Method::POST, &path)).await?, SHOWN)
-            }
-            Wanted::Resume { env_id } => {
-                let path = format!("{}/resume", one(env_id).await?);
-                ShownAnswer::record(api.record(api.request(Method::POST, &path)).await?, SHOWN)
-            }
+            Wanted::Suspend { env_id } => turned(&api, &format!("{}/suspend", one(env_id).await?)).await?,
+            Wanted::Resume { env_id } => turned(&api, &format!("{}/resume", one(env_id).await?)).await?,
             Wanted::Delete { env_id, confirm } => {
                 let address = format!("{}{}", api.url(), one(Some(env_id)).await?);
                 let address = Url::parse_with_params(&address, [("confirm", confirm)])
@@ -62,6 +56,11 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         })
     };
     waited("environments", work).await?.show(args.output)
+}
+
+/// One that is suspended or resumed.
+async fn turned(api: &Api, path: &str) -> Result<ShownAnswer, Failure> {
+    Ok(ShownAnswer::record(api.record(api.request(Method::POST, path)).await?, SHOWN))
 }
 
 #[cfg(test)]

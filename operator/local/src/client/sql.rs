@@ -92,9 +92,10 @@ struct Answer {
     warnings: Vec<Value>,
 }
 
+/// A column of the answer, of which only the name is read.
 #[derive(Deserialize)]
-struct NamedColumn {
-    name: String,
+pub(super) struct NamedColumn {
+    pub(super) name: String,
 }
 
 impl Asking {

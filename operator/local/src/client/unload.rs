@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::file_ending::{ending, unsaid};
 use super::output::Columns;
+use super::sql::NamedColumn;
 use super::stage::got;
 use super::waiting::waited;
 use super::{Access, Api, Failure, Output, ShownAnswer};
@@ -47,13 +48,8 @@ pub enum UnloadAs {
 /// The members that are read of the answer to `COPY INTO` a stage.
 #[derive(Deserialize)]
 struct Unloaded {
-    columns: Vec<UnloadedColumn>,
+    columns: Vec<NamedColumn>,
     rows: Vec<Vec<Value>>,
-}
-
-#[derive(Deserialize)]
-struct UnloadedColumn {
-    name: String,
 }
 
 pub async fn run(args: Args) -> Result<(), Failure> {
