@@ -135,7 +135,7 @@ pub fn denied_columns(grants: &[Grant], table: TableRef<'_>, now: Timestamp) -> 
     denied
 }
 
-/// The hour that `max_queries_per_hour` and `queries_this_hour` count in: its first moment, UTC.
+/// The hour that queries are counted and billed in: its first moment, UTC.
 pub fn hour_of(at: Timestamp) -> Timestamp {
     at.duration_trunc(TimeDelta::hours(1)).unwrap_or(at)
 }

@@ -266,6 +266,7 @@ impl IntoResponse for Error {
     }
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
+/// The error with all its sources.
+pub fn chain(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", chain(source)))
 }

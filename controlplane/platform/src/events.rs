@@ -95,6 +95,11 @@ impl Origin {
     pub fn writer(app: &App, org_id: OrgId, manager: &str) -> Self {
         Self { actor_id: format!("system:{manager}"), ..Self::system(app, org_id) }
     }
+
+    /// The caller in an environment, also of a path that names none.
+    pub fn within(call: &Call, env_id: &EnvId) -> Self {
+        Self { env_id: Some(env_id.clone()), ..Self::from(call) }
+    }
 }
 
 impl From<&Call> for Origin {

@@ -26,4 +26,4 @@ pub mod snapshot_size;
 
 pub use config::{Config, StorageSettings};
 pub use context::{App, Parts};
-pub use error::{Error, OnConstraint, Result};
+pub use error::{Error, OnConstraint, Result, chain};

@@ -19,7 +19,6 @@ pub use http::{credit, used};
 pub use period::{PERIOD, reset};
 pub use storage::measured;
 
-use chrono::{DurationRound, TimeDelta};
 use contract::report::MicroCredits;
 use contract::{Access, Code, EnvId, OrgId, Scope, Timestamp};
 use platform::http::routes::Routes;
@@ -38,11 +37,6 @@ pub fn routes() -> Routes {
         .put(QUOTAS, Owner, Scope::BillingWrite, quotas::put)
         .says("Changes the thresholds that warn.")
         .refuses(&[Code::InvalidThresholds])
-}
-
-/// The hour of a moment: its first moment.
-pub fn hour_of(at: Timestamp) -> Timestamp {
-    at.duration_trunc(TimeDelta::hours(1)).unwrap_or(at)
 }
 
 /// Queries of an hour, and what they cost.

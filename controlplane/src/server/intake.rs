@@ -15,6 +15,7 @@ mod set_aside;
 use std::collections::BTreeMap;
 
 use contract::agent::REGISTERS;
+use contract::capability::hour_of;
 use contract::policy::abac::Operation;
 use contract::report::{Body, Entry, Finished, MicroCredits, Started};
 use contract::{Code, EnvId, KeyId, OrgId, QueryId, Timestamp};
@@ -153,7 +154,7 @@ async fn settle(
     for finish in finished {
         let query = begun.get(&finish.query_id);
         let operation = query.and_then(|query| query.operation).map_or("other", Operation::as_str);
-        let hour = usage.entry((billing::hour_of(finish.at), operation)).or_default();
+        let hour = usage.entry((hour_of(finish.at), operation)).or_default();
         hour.add(finish.micro_credits, query.is_some_and(|query| query.by_dashboard));
         let month = months.entry(credits::period_of(finish.at)).or_default();
         *month = month.saturating_add(finish.micro_credits);

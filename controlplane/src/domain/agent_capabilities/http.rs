@@ -147,13 +147,8 @@ async fn granted(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, input: Capabi
     store::insert(tx, env_id, &row).await?;
     within_share("the grants of an environment", before, store::bytes(tx, env_id).await?)?;
     let event = Event::new(EventType::AgentCapabilityGranted, row.grant_id.clone()).after(told(&row));
-    events::record(&cx.app, tx, in_environment(cx, env_id), event).await?;
+    events::record(&cx.app, tx, Origin::within(cx, env_id), event).await?;
     Ok(row)
-}
-
-/// Of a path that names no environment too.
-fn in_environment(cx: &Call, env_id: &EnvId) -> Origin {
-    Origin { env_id: Some(env_id.clone()), ..Origin::from(cx) }
 }
 
 /// `{grant_id, agent_id, revoked, revoked_by, revoked_at}`.
@@ -190,7 +185,7 @@ async fn withdrawn(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, row: &Grant
     };
     store::revoke(tx, &row.grant_id, to, cx.caller.actor_id(), cx.now()).await?;
     let event = Event::new(EventType::AgentCapabilityRevoked, row.grant_id.clone()).before(told(row));
-    events::record(&cx.app, tx, in_environment(cx, env_id), event).await
+    events::record(&cx.app, tx, Origin::within(cx, env_id), event).await
 }
 
 /// The grant in an event: whole, since what it allowed is what the trail is asked about.

@@ -11,7 +11,7 @@ mod tests;
 
 use contract::capability::Confined;
 use contract::{Access, Code, EnvId, KeyId, Scope};
-use platform::events::{self, Event, EventType};
+use platform::events::{self, Event, EventType, Origin};
 use platform::http::call::Call;
 use platform::http::json::{Created, Json, MaybeJson, Query};
 use platform::http::link::{Address, Linked};
@@ -21,7 +21,7 @@ use platform::{Error, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::http::{self, ApiKeyRevocation, RotationInput, in_environment, made};
+use super::http::{self, ApiKeyRevocation, RotationInput, made};
 use super::life;
 use super::store::{self, KeyRow};
 use crate::domain::agents::agent_tools::{self, ListPlace, ToolPlace, environment};
@@ -127,7 +127,7 @@ async fn update(cx: Call, Query(place): Query<ToolPlace>, Json(input): Json<Agen
     if was != is {
         store::describe(&mut tx, &row.key_id, agent_name.as_deref(), description.as_deref()).await?;
         let event = Event::new(EventType::KeyUpdated, row.key_id.clone()).before(was).after(is);
-        events::record(&cx.app, &mut tx, in_environment(&cx, &env_id), event).await?;
+        events::record(&cx.app, &mut tx, Origin::within(&cx, &env_id), event).await?;
     }
     if let Some(reach) = reach {
         confine(&cx, &mut tx, (&env_id, &row), reach).await?;

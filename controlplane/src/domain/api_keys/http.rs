@@ -110,14 +110,9 @@ pub(super) async fn made(
         limits: cx.limits,
         now,
     };
-    let row = life::make(&cx.app, tx, &making, in_environment(cx, env_id)).await?;
+    let row = life::make(&cx.app, tx, &making, Origin::within(cx, env_id)).await?;
     resource::tell(&cx.app, tx, &row.key_id).await?;
     Ok(row)
-}
-
-/// Of a path that names no environment too.
-pub(super) fn in_environment(cx: &Call, env_id: &EnvId) -> Origin {
-    Origin { env_id: Some(env_id.clone()), ..Origin::from(cx) }
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -159,7 +154,7 @@ pub(super) async fn rotated(cx: &Call, env_id: &EnvId, key_id: &KeyId, input: Ro
     }
     bounds::may_take(&mut tx, cx, &row).await?;
     let given = (&row, KeyText::to_caller(&minted, cx), Duration::hours(grace_period_hours));
-    let old_key_expires_at = life::rotate(&cx.app, &mut tx, env_id, given, in_environment(cx, env_id)).await?;
+    let old_key_expires_at = life::rotate(&cx.app, &mut tx, env_id, given, Origin::within(cx, env_id)).await?;
     store::mark_delivered(&mut tx, &row.key_id, now).await?;
     resource::tell(&cx.app, &mut tx, &row.key_id).await?;
     tx.commit().await?;
@@ -195,7 +190,7 @@ pub(super) async fn revoked(cx: &Call, env_id: &EnvId, key_id: &KeyId) -> Result
     let mut tx = environments::begin(cx, env_id).await?;
     let mut row = store::find(&mut tx, env_id, key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
     if row.revoked_at.is_none() {
-        life::revoke(&cx.app, &mut tx, &row, cx.caller.actor_id(), in_environment(cx, env_id)).await?;
+        life::revoke(&cx.app, &mut tx, &row, cx.caller.actor_id(), Origin::within(cx, env_id)).await?;
         resource::tell(&cx.app, &mut tx, &row.key_id).await?;
         row.revoked_at = Some(cx.now());
         row.revoked_by = Some(cx.caller.actor_id().to_owned());

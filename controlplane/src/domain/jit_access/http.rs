@@ -138,9 +138,8 @@ pub(super) async fn asked(cx: &Call, env_id: &EnvId, input: Asking) -> Result<Ji
     }
     let row = JitRequestRow { requester_email: email, held_role: held.to_string(), ..row };
     store::insert(&mut tx, env_id, &row).await?;
-    let origin = Origin { env_id: Some(env_id.clone()), ..Origin::from(cx) };
     let event = Event::new(EventType::JitRequested, row.request_id.clone()).after(told(&row));
-    events::commit(&cx.app, tx, origin, event).await?;
+    events::commit(&cx.app, tx, Origin::within(cx, env_id), event).await?;
     JitRequest::of(row)
 }
 

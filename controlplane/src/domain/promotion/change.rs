@@ -17,7 +17,7 @@ pub struct Promotion {
 impl Promotion {
     /// Whoever promotes does it in the target.
     pub fn origin(&self, cx: &Call) -> Origin {
-        Origin { env_id: Some(self.to.clone()), ..Origin::from(cx) }
+        Origin::within(cx, &self.to)
     }
 }
 

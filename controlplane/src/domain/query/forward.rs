@@ -21,7 +21,7 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderV
 use hyper_util::client::legacy;
 use platform::dataplane_client::connections::DataPlaneConnection;
 use platform::http::call::{Call, EnvironmentPlace};
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, chain};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -323,8 +323,4 @@ async fn problem(status: u16, headers: &HeaderMap, body: Incoming) -> Problem {
 fn unreadable(status: u16) -> Problem {
     tracing::warn!(http.status = status, "a data plane answered with an error that cannot be read");
     Problem::new(Code::ProxyUnreachable, "the data plane gave an answer that cannot be read")
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", chain(source)))
 }

@@ -28,7 +28,7 @@ async fn a_tenant_is_an_organization_of_its_own_that_its_parent_counts() {
     let mut conn = app.app.pool().acquire().await.unwrap();
     let place = (&made["tenant_id"].as_str().unwrap().into(), &"e".into());
     for (hours, queries) in [(0, 3), (1, 2), (48, 5)] {
-        let hour = crate::domain::billing::hour_of(app.app.now() - chrono::Duration::hours(hours));
+        let hour = contract::capability::hour_of(app.app.now() - chrono::Duration::hours(hours));
         let mut used = crate::domain::billing::Used::default();
         (0..queries).for_each(|_| used.add(1, false));
         crate::domain::billing::add_usage(&mut conn, place, hour, "select", used).await.unwrap();
