@@ -4,6 +4,7 @@ use contract::{EnvId, Timestamp, UploadId};
 use platform::{Error, Result, execute, scalar};
 use sqlx::PgConnection;
 
+use crate::domain::environments;
 use crate::domain::shadow_mode::uploads::Line;
 
 /// Totals of an environment's uploads.
@@ -16,9 +17,7 @@ pub struct UploadTotals {
 
 /// What the environment's uploads hold; whoever else uploads waits.
 pub async fn kept(conn: &mut PgConnection, env_id: &EnvId) -> Result<UploadTotals> {
-    sqlx::query!("select from environments where env_id = $1 for no key update", env_id.as_str())
-        .fetch_one(&mut *conn)
-        .await?;
+    environments::lock(&mut *conn, env_id).await?;
     let held = sqlx::query_as!(
         UploadTotals,
         r#"select count(*) as "lines!", coalesce(sum(octet_length(l.sql)), 0)::bigint as "bytes!"
