@@ -39,19 +39,18 @@ struct ObservedOrganization {
     now: Timestamp,
 }
 
-struct OrganizationPlan {
-    finalizer: Finalizer,
-    status: OrganizationStatus,
-}
-
-fn plan(observed: &ObservedOrganization) -> OrganizationPlan {
+fn wanted_finalizer(observed: &ObservedOrganization) -> Finalizer {
     let organization = observed.organization.as_ref();
-    let deleting = organization.meta().deletion_timestamp.is_some();
-    let finalizer = match (deleting, write::has_finalizer(organization)) {
+    match (organization.meta().deletion_timestamp.is_some(), write::has_finalizer(organization)) {
         (false, false) => Finalizer::Add,
         (true, true) if observed.environments == 0 => Finalizer::Remove,
         _ => Finalizer::Keep,
-    };
+    }
+}
+
+fn wanted_status(observed: &ObservedOrganization) -> OrganizationStatus {
+    let organization = observed.organization.as_ref();
+    let deleting = organization.meta().deletion_timestamp.is_some();
     let old = organization.status.clone().unwrap_or_default();
     let generation = organization.metadata.generation.unwrap_or_default();
     let suspended = organization.spec.suspended;
@@ -91,13 +90,12 @@ fn plan(observed: &ObservedOrganization) -> OrganizationPlan {
     } else {
         OrganizationPhase::Provisioning
     };
-    let status = OrganizationStatus {
+    OrganizationStatus {
         observed_generation: Some(generation),
         org_id: organization.uid(),
         phase: Some(phase),
         conditions: drafts.map(|draft| draft.stamped(&old.conditions, generation, observed.now)).into(),
-    };
-    OrganizationPlan { finalizer, status }
+    }
 }
 
 /// "Never back to provisioning after the first active": a Secret that cannot be read for a while must not close what
@@ -157,7 +155,7 @@ pub async fn reconcile(context: &Context, place: &NamespacedName) -> Result<Opti
         now,
         organization,
     };
-    carry_out(context, &item, &observed, plan(&observed)).await?;
+    carry_out(context, &item, &observed).await?;
     let authority = authority?;
     // last: its environments do not wait for a control plane that is away
     let invitation = invite(context, &item, &mut observed).await?;
@@ -197,7 +195,7 @@ async fn invite(
         Err(error) => Some((error.reason(), error.message())),
     };
     if observed.uninvited != before {
-        publish(context, item, &organization, &plan(observed).status).await?;
+        publish(context, item, &organization, &wanted_status(observed)).await?;
     }
     until(invited)
 }
@@ -209,22 +207,19 @@ fn until(invited: Result<InvitationOutcome, Error>) -> Result<Option<Timestamp>,
     })
 }
 
-async fn carry_out(
-    context: &Context,
-    item: &Item,
-    observed: &ObservedOrganization,
-    plan: OrganizationPlan,
-) -> Result<(), Error> {
+async fn carry_out(context: &Context, item: &Item, observed: &ObservedOrganization) -> Result<(), Error> {
     let organization = observed.organization.as_ref();
-    if plan.finalizer == Finalizer::Add {
+    let finalizer = wanted_finalizer(observed);
+    if finalizer == Finalizer::Add {
         let fields = json!({ "finalizers": write::finalizers(organization, true) });
         let written = write::metadata(&context.client, organization, fields).await?;
         context.expected.note(item, WrittenObject::Itself, written.resource_version());
     }
-    if organization.status.as_ref() != Some(&plan.status) {
-        publish(context, item, organization, &plan.status).await?;
+    let status = wanted_status(observed);
+    if organization.status.as_ref() != Some(&status) {
+        publish(context, item, organization, &status).await?;
     }
-    if plan.finalizer == Finalizer::Remove {
+    if finalizer == Finalizer::Remove {
         remove(context, organization).await?;
     }
     Ok(())
@@ -287,7 +282,7 @@ mod tests {
             (ObservedOrganization { slug_taken: true, ..observed(|_| {}, 0) }, OrganizationPhase::Provisioning),
             (observed(deleted, 1), OrganizationPhase::Cancelled),
         ] {
-            let status = plan(&it).status;
+            let status = wanted_status(&it);
             assert_eq!((status.phase, status.org_id.as_deref()), (Some(phase), Some("u")));
             assert!(status.conditions.iter().all(|condition| condition.observed_generation == 3));
         }
@@ -304,7 +299,7 @@ mod tests {
             (ObservedOrganization { slug_taken: true, ..was(suspended) }, OrganizationPhase::Provisioning),
             (ObservedOrganization { has_authority: false, ..was(None) }, OrganizationPhase::Provisioning),
         ] {
-            let status = plan(&it).status;
+            let status = wanted_status(&it);
             assert_eq!(status.phase, Some(phase));
             let ready = status.conditions.iter().find(|it| it.type_ == ConditionType::Ready).unwrap();
             assert_eq!(ready.status, ConditionStatus::False, "it is said all the same");
@@ -313,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_second_of_a_slug_is_told_so() {
-        let status = plan(&ObservedOrganization { slug_taken: true, ..observed(|_| {}, 0) }).status;
+        let status = wanted_status(&ObservedOrganization { slug_taken: true, ..observed(|_| {}, 0) });
         for type_ in [ConditionType::SpecValid, ConditionType::Ready] {
             let said = status.conditions.iter().find(|it| it.type_ == type_).unwrap();
             assert_eq!((said.status, said.reason), (crds::ConditionStatus::False, Reason::Invalid));
@@ -322,19 +317,19 @@ mod tests {
 
     #[test]
     fn a_deletion_waits_until_no_environment_is_left() {
-        assert_eq!(plan(&observed(deleted, 1)).finalizer, Finalizer::Keep);
-        assert_eq!(plan(&observed(deleted, 0)).finalizer, Finalizer::Remove);
-        assert_eq!(plan(&observed(|it| it.metadata.finalizers = None, 0)).finalizer, Finalizer::Add);
-        assert_eq!(plan(&observed(|_| {}, 0)).finalizer, Finalizer::Keep);
+        assert_eq!(wanted_finalizer(&observed(deleted, 1)), Finalizer::Keep);
+        assert_eq!(wanted_finalizer(&observed(deleted, 0)), Finalizer::Remove);
+        assert_eq!(wanted_finalizer(&observed(|it| it.metadata.finalizers = None, 0)), Finalizer::Add);
+        assert_eq!(wanted_finalizer(&observed(|_| {}, 0)), Finalizer::Keep);
     }
 
     #[test]
     fn an_owner_who_cannot_be_invited_yet_keeps_no_environment_waiting() {
         let away = Some((Reason::ControlPlaneUnreachable, "away".to_owned()));
-        let status = plan(&ObservedOrganization { uninvited: away.clone(), ..observed(|_| {}, 0) }).status;
+        let status = wanted_status(&ObservedOrganization { uninvited: away.clone(), ..observed(|_| {}, 0) });
         assert_eq!(status.phase, Some(OrganizationPhase::Active));
         assert_eq!(uninvited(&observed(|it| it.status = Some(status), 0).organization), away);
-        let status = plan(&observed(|_| {}, 0)).status;
+        let status = wanted_status(&observed(|_| {}, 0));
         assert_eq!(uninvited(&observed(|it| it.status = Some(status), 0).organization), None);
         assert!(uninvited(&observed(|_| {}, 0).organization).is_some(), "nobody has looked");
     }
@@ -342,9 +337,9 @@ mod tests {
     #[test]
     fn what_is_settled_is_not_written_again() {
         let mut it = observed(|_| {}, 0);
-        let status = plan(&it).status;
+        let status = wanted_status(&it);
         it.now = "2027-01-01T00:00:00Z".parse().unwrap();
         it.organization = Arc::new(Organization { status: Some(status.clone()), ..it.organization.as_ref().clone() });
-        assert_eq!(plan(&it).status, status);
+        assert_eq!(wanted_status(&it), status);
     }
 }
