@@ -53,8 +53,8 @@ pub fn printed() -> Result<Vec<Printed>, Error> {
         file("charts/sluice/values.schema.json", schema::json()?),
         file("charts/sluice/values.yaml", schema::values()?),
         file("charts/sluice/VALUES.md", schema::table()?),
+        file("charts/sluice/METRICS.md", measured::page()?),
     ];
-    files.push(file("charts/sluice/METRICS.md", measured::page()?));
     for (path, text) in dashboards::all()?.into_iter().chain(samples::all()?) {
         files.push(file(path, text));
     }

@@ -106,12 +106,9 @@ pub fn rules(place: &str, schema: &Value) -> Vec<(String, String)> {
         let dot = if place.is_empty() { "" } else { "." };
         found.extend(rules(&format!("{place}{dot}{name}"), member));
     }
-    found.extend(
-        Some(&schema["items"])
-            .filter(|items| items.is_object())
-            .map(|items| rules(&format!("{place}[]"), items))
-            .into_iter()
-            .flatten(),
-    );
+    let items = &schema["items"];
+    if items.is_object() {
+        found.extend(rules(&format!("{place}[]"), items));
+    }
     found
 }

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::at;
+
 /// Why `now` is not a compatible successor of `previous`; empty: it is.
 pub fn breaks(previous: &[Value], now: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
@@ -165,11 +167,6 @@ fn strings(value: &Value) -> BTreeSet<&str> {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-/// A member that is not there reads as `null`.
-fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
-    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 #[cfg(test)]
