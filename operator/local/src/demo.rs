@@ -5,16 +5,15 @@
 mod attached;
 mod files;
 
-use std::net::SocketAddr;
-
 use contract::wire::Who;
-use contract::{EnvId, OrgId, Redacted, Scopes, Tier};
+use contract::{Scopes, Tier};
 use controlplane::domain::tenancy::organizations;
 use controlplane::domain::tenancy::organizations::Seeded;
 use controlplane::domain::{api_keys, environments};
 
 use crate::Platform;
 use crate::client::Failure;
+use crate::env_file::Access;
 
 pub use attached::{AttachedError, AttachedPlace};
 pub use files::stage;
@@ -24,17 +23,6 @@ pub const DATABASE: &str = "demo";
 /// Scale factor of the TPC-H tables: about 866,000 rows.
 pub const SCALE: f64 = 0.1;
 const OWNER: &str = "owner@demo.local";
-
-#[derive(Debug)]
-pub struct Demo {
-    pub org_id: OrgId,
-    pub env_id: EnvId,
-    pub owner_email: String,
-    pub owner_password: Redacted<String>,
-    pub key: Redacted<String>,
-    pub pgwire: SocketAddr,
-    pub tools: SocketAddr,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -51,7 +39,7 @@ pub enum Error {
 }
 
 /// Makes the demo, or finds it. `trust`: connections to its PostgreSQL wire act as the owner, unasked.
-pub async fn prepare(platform: &Platform, trust: bool) -> Result<Demo, Error> {
+pub async fn prepare(platform: &Platform, trust: bool) -> Result<Access, Error> {
     let app = &platform.control.app;
     let local = &platform.environments;
     let owner_password = local.state.secret("demo_owner_password", || local.means.entropy.base62(20))?;
@@ -75,5 +63,15 @@ pub async fn prepare(platform: &Platform, trust: bool) -> Result<Demo, Error> {
     let (_, key) = api_keys::seed(app, &env_id, &key).await?;
     let pgwire = local.pgwire(&env_id).await.ok_or(Error::NotUp)?;
     let tools = local.tools(&env_id).await.ok_or(Error::NotUp)?;
-    Ok(Demo { org_id, env_id, owner_email: OWNER.to_owned(), owner_password, key, pgwire, tools })
+    Ok(Access {
+        http: platform.control.http,
+        pgwire,
+        tools,
+        database: DATABASE.to_owned(),
+        org_id,
+        env_id,
+        owner_email: OWNER.to_owned(),
+        owner_password,
+        key,
+    })
 }

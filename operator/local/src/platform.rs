@@ -16,7 +16,7 @@ use dataplane::model::ModelSettings;
 use telemetry::{Collector, Log, Telemetry, Tracer};
 use tokio_util::sync::CancellationToken;
 
-use crate::demo::{self, AttachedError, AttachedPlace, Demo};
+use crate::demo::{self, AttachedError, AttachedPlace};
 use crate::env_file::Access;
 use crate::environments::{DemoPlace, EngineProgram, LocalEnvironments};
 use crate::postgres::{Durability, Places, Postgres};
@@ -272,7 +272,7 @@ pub async fn up(mut config: Config, log: Log) -> Result<(), Error> {
     let step = Step::begin("demo", contents);
     let demo = demo::prepare(&platform, config.checked_trust()?).await?;
     if !config.no_data {
-        Box::pin(demo::stage(platform.control.http, &demo)).await?;
+        Box::pin(demo::stage(&demo)).await?;
     }
     let attached = match &place {
         Some(place) => Some(Box::pin(attached(&config, &platform, place, &demo)).await),
@@ -282,9 +282,8 @@ pub async fn up(mut config: Config, log: Log) -> Result<(), Error> {
     if let Some(Err(error)) = &attached {
         say(&format!("  the demo serves without its attached database: {error}"));
     }
-    let access = access(&platform, demo);
-    write_private(&platform.environments.state.env_file(), &access.env_file())?;
-    say(&format!("\n{}", access.table(DASHBOARD.is_some())));
+    write_private(&platform.environments.state.env_file(), &demo.env_file())?;
+    say(&format!("\n{}", demo.table(DASHBOARD.is_some())));
     until_told().await.map_err(Error::Stop)?;
     let step = Step::begin("stop", "running queries finish");
     platform.stop().await?;
@@ -300,26 +299,11 @@ async fn attached(
     config: &Config,
     platform: &Platform,
     place: &AttachedPlace,
-    demo: &Demo,
+    demo: &Access,
 ) -> Result<Postgres, AttachedError> {
     let own = Places::of(&config.postgres, platform.environments.state.root())?;
     let durability = platform.environments.means.durability;
-    Box::pin(place.serve(&own, durability, platform.control.http, demo)).await
-}
-
-fn access(platform: &Platform, demo: Demo) -> Access {
-    let Demo { org_id, env_id, owner_email, owner_password, key, pgwire, tools } = demo;
-    Access {
-        http: platform.control.http,
-        pgwire,
-        tools,
-        database: demo::DATABASE.to_owned(),
-        org_id,
-        env_id,
-        owner_email,
-        owner_password,
-        key,
-    }
+    Box::pin(place.serve(&own, durability, demo)).await
 }
 
 async fn until_told() -> std::io::Result<()> {

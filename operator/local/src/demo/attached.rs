@@ -4,13 +4,13 @@
 //! platform's is in it. The demo serves without it too: why it is not there is told.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
 
 use contract::{Entropy, Redacted};
 use serde_json::{Value, json};
 
-use super::Demo;
 use crate::client::{Api, Failure};
+use crate::env_file::Access;
 use crate::postgres::{self, Durability, Places, Postgres};
 use crate::state::{self, State, write_private};
 
@@ -58,23 +58,17 @@ impl AttachedPlace {
     }
 
     /// Starts it beside the platform's own, and has the demo's environment read it.
-    pub async fn serve(
-        &self,
-        own: &Places,
-        durability: Durability,
-        http: SocketAddr,
-        demo: &Demo,
-    ) -> Result<Postgres, AttachedError> {
+    pub async fn serve(&self, own: &Places, durability: Durability, demo: &Access) -> Result<Postgres, AttachedError> {
         let server = Postgres::start(own.another(FOLDER, self.port), durability).await?;
         let password = self.password.expose().replace('\'', "''");
         server.run(&format!("{MADE} alter role {USER} login password '{password}';")).await?;
-        Box::pin(self.attach(http, demo)).await?;
+        Box::pin(self.attach(demo)).await?;
         Ok(server)
     }
 
     /// As any client does. One that leads there already, or elsewhere, is left as it is.
-    async fn attach(&self, http: SocketAddr, demo: &Demo) -> Result<(), Failure> {
-        let api = Api::new(&format!("http://{http}"), &demo.key, None)?;
+    async fn attach(&self, demo: &Access) -> Result<(), Failure> {
+        let api = Api::new(&demo.url(), &demo.key, None)?;
         let all = format!("/v1/environments/{}/storage-integrations", demo.env_id);
         let host = Ipv4Addr::LOCALHOST.to_string();
         let credentials = json!({"type": "password", "user": USER, "password": self.password.expose()});

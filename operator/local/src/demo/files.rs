@@ -1,12 +1,11 @@
 //! The stage of the demo: a CSV and a Parquet file about the customers of TPC-H, with their file formats.
 
-use std::net::SocketAddr;
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Demo, Error};
+use super::Error;
 use crate::client::Api;
+use crate::env_file::Access;
 
 /// Visits of customers, to be loaded. Its first line names the columns.
 const VISITS: &[u8] = include_bytes!("visits.csv");
@@ -22,8 +21,8 @@ const MADE: [&str; 3] = [
 ];
 
 /// Puts the files into the demo's stage, as any client does. A stage that has files is left as it is.
-pub async fn stage(http: SocketAddr, demo: &Demo) -> Result<(), Error> {
-    let api = Api::new(&format!("http://{http}"), &demo.key, None)?;
+pub async fn stage(demo: &Access) -> Result<(), Error> {
+    let api = Api::new(&demo.url(), &demo.key, None)?;
     let environment = format!("/v1/environments/{}", demo.env_id);
     let files = format!("{environment}/stages/files/files");
     // Absent, or not to be listed: then it is made, and the reason is told if it cannot be.
