@@ -1,5 +1,7 @@
 //! Asking for reviews, and listing them.
 
+use std::mem;
+
 use contract::Timestamp;
 use platform::http::call::Call;
 use platform::http::json::{Json, Query};
@@ -7,8 +9,7 @@ use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::subject::{self, Named};
-use super::{EntityType, Review, ReviewShown, ReviewStatus, Urgency, request, store};
+use super::{EntityType, Review, ReviewShown, ReviewStatus, Urgency, request, store, subject};
 use crate::domain::runtime::change::Change;
 use crate::domain::runtime::listing::{ListWindow, Listed, Records};
 use crate::domain::runtime::{actor, fields, people};
@@ -16,12 +17,13 @@ use crate::domain::runtime::{actor, fields, people};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewCreation {
-    entity_type: Option<EntityType>,
-    entity_id: Option<String>,
-    project_id: Option<String>,
-    artifact_id: Option<String>,
-    attempt_id: Option<String>,
-    gate_predicate_id: Option<String>,
+    pub(super) entity_type: Option<EntityType>,
+    pub(super) entity_id: Option<String>,
+    pub(super) project_id: Option<String>,
+    pub(super) artifact_id: Option<String>,
+    pub(super) attempt_id: Option<String>,
+    // `<gate>:<key of the predicate>`
+    pub(super) gate_predicate_id: Option<String>,
     reason: Option<String>,
     urgency: Option<Urgency>,
     assigned_to: Option<String>,
@@ -32,36 +34,24 @@ pub struct ReviewCreation {
 }
 
 /// "Requests a review."
-pub async fn create(cx: Call, Json(creation): Json<ReviewCreation>) -> Result<Json<ReviewShown>> {
+pub async fn create(cx: Call, Json(mut creation): Json<ReviewCreation>) -> Result<Json<ReviewShown>> {
     let reason = fields::maybe_prose("reason", creation.reason.as_deref())?;
-    let evidence_bundle = fields::object("evidence_bundle", creation.evidence_bundle)?;
+    let evidence_bundle = fields::object("evidence_bundle", mem::take(&mut creation.evidence_bundle))?;
     let requested_by = fields::maybe_name("requested_by", creation.requested_by.as_deref())?;
     let assigned_to = people::assignee("assigned_to", creation.assigned_to.as_deref().unwrap_or(people::PM))?;
     let mut tx = cx.begin().await?;
     let mut change = Change::begin(&cx.app, &mut tx).await?;
     to_come("due_at", creation.due_at, change.now)?;
-    let named = Named {
-        entity_type: creation.entity_type,
-        entity_id: creation.entity_id,
-        project_id: creation.project_id,
-        artifact_id: creation.artifact_id,
-        attempt_id: creation.attempt_id,
-        gate_predicate_id: creation.gate_predicate_id,
-    };
-    let subject = subject::of(&cx, change.tx, &named).await?;
-    let entity = (subject.entity_type, subject.entity_id.as_str());
+    let subject = subject::of(&cx, &mut change, &creation).await?;
     let review = Review {
-        task_id: subject.task_id,
-        attempt_id: subject.attempt_id,
-        artifact_id: subject.artifact_id,
-        gate_predicate_id: named.gate_predicate_id,
+        gate_predicate_id: creation.gate_predicate_id,
         reason: reason.unwrap_or_else(|| "a review was requested".to_owned()),
         urgency: creation.urgency.unwrap_or(Urgency::Medium),
         assigned_to,
         evidence_bundle,
         requested_by: requested_by.unwrap_or_else(|| actor::of(&cx.caller)),
         due_at: creation.due_at,
-        ..Review::fresh(&change, cx.org_id().as_str(), &subject.project_id, entity)
+        ..subject
     };
     let review = request(&mut change, &review).await?;
     tx.commit().await?;
