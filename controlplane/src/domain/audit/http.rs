@@ -9,35 +9,19 @@ use platform::http::json::{Json, Query};
 use platform::http::page::{PageRequest, Paged};
 use platform::{Error, Result};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::store::{self, Filters};
+use super::store::{self, QueriesInput};
 use super::view::{QueryEntry, QueryEntryDetail};
 
 /// "`start_date` (default 24 hours ago), `end_date` (default now)".
 const WINDOW: Duration = Duration::hours(24);
 const RANGE_MAX: Duration = Duration::days(90);
 
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct QueriesInput {
-    start_date: Option<String>,
-    end_date: Option<String>,
-    user_id: Option<String>,
-    agent_id: Option<String>,
-    table: Option<String>,
-    cache_hit: Option<bool>,
-    min_duration_ms: Option<f64>,
-    /// With what the dashboard asked for its own pages, which is left out otherwise.
-    #[serde(default)]
-    include_dashboard: bool,
-}
-
 pub async fn queries(cx: Call, Query(input): Query<QueriesInput>, page: PageRequest) -> Result<Paged<QueryEntry>> {
     let (start, end) = window(cx.now(), input.start_date.as_deref(), input.end_date.as_deref())?;
-    let QueriesInput { user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard, .. } = input;
-    let filters = Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard };
     let mut conn = cx.app.pool().acquire().await?;
-    let (rows, total) = store::page(&mut conn, &cx.env_id()?, &filters, &page).await?;
+    let (rows, total) = store::page(&mut conn, &cx.env_id()?, (start, end), &input, &page).await?;
     Ok(page.of(rows, total, |row| (row.at, row.started.query_id.to_string()), QueryEntry::of))
 }
 

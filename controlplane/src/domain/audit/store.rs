@@ -7,6 +7,8 @@ use contract::report::{Finished, Started};
 use contract::{EnvId, QueryId, Timestamp};
 use platform::http::page::PageRequest;
 use platform::{Error, Result, execute, page_rows, scalar};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -141,18 +143,18 @@ pub struct AuditedQuery {
     pub finished: Option<Json<Finished>>,
 }
 
-/// The filters of a list.
-#[derive(Debug, Clone)]
-pub struct Filters {
-    pub start: Timestamp,
-    pub end: Timestamp,
-    pub user_id: Option<String>,
-    pub agent_id: Option<String>,
-    pub table: Option<String>,
-    pub cache_hit: Option<bool>,
-    pub min_duration_ms: Option<f64>,
-    /// Also what the dashboard asked for its own pages.
-    pub include_dashboard: bool,
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct QueriesInput {
+    pub start_date: Option<String>,
+    pub end_date: Option<String>,
+    user_id: Option<String>,
+    agent_id: Option<String>,
+    table: Option<String>,
+    cache_hit: Option<bool>,
+    min_duration_ms: Option<f64>,
+    /// With what the dashboard asked for its own pages, which is left out otherwise.
+    #[serde(default)]
+    include_dashboard: bool,
 }
 
 /// Counting stops here: a total above it is said as this.
@@ -161,10 +163,11 @@ const TOTAL_MAX: i64 = 100_000;
 pub async fn page(
     conn: &mut PgConnection,
     env_id: &EnvId,
-    filters: &Filters,
+    (start, end): (Timestamp, Timestamp),
+    input: &QueriesInput,
     page: &PageRequest,
 ) -> Result<(Vec<AuditedQuery>, i64)> {
-    let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard } = filters;
+    let QueriesInput { user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard, .. } = input;
     let rows = page_rows!(
         conn,
         page,
@@ -194,11 +197,16 @@ pub async fn page(
         *min_duration_ms,
         *include_dashboard,
     );
-    Ok((rows, count(conn, env_id, filters).await?))
+    Ok((rows, count(conn, env_id, (start, end), input).await?))
 }
 
-async fn count(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters) -> Result<i64> {
-    let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard } = filters;
+async fn count(
+    conn: &mut PgConnection,
+    env_id: &EnvId,
+    (start, end): (Timestamp, Timestamp),
+    input: &QueriesInput,
+) -> Result<i64> {
+    let QueriesInput { user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard, .. } = input;
     scalar!(
         conn,
         r#"select count(*) as "total!" from (
