@@ -214,10 +214,9 @@ impl DataPlaneParts {
         settings: &Settings,
         shutdown: &CancellationToken,
     ) -> Result<(Self, Owner, Option<Arc<UsageLedger>>), StartError> {
-        let metrics = Metrics::default();
+        let (claim, metrics) = (Arc::new(Claim::new(&settings.state)?), Metrics::default());
         let models = Models::new(&settings.model, &settings.clock, metrics.model.clone())?;
         let (memories, triggers) = (Memories::embedded_by(Embedder::of(models.embedding)), Triggers::default());
-        let claim = Arc::new(Claim::new(&settings.state)?);
         let link = Link::new(&settings.control_plane, &settings.identity)?;
         let follower = Arc::new(Follower::new(settings.env_id.clone()));
         let folder = Folder {

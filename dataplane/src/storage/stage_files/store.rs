@@ -125,7 +125,7 @@ impl StageStore {
 
     /// Removes files that were placed in a stage which is gone meanwhile.
     pub fn take_back<'a>(&'a self, placed: &'a [StageFile]) -> BoxFuture<'a, Result<(), Error>> {
-        self.either(|files, id| files.drop_stage(id), |files| Box::pin(files.take_back(placed)))
+        self.either(StageFiles::drop_stage, |files| Box::pin(files.take_back(placed)))
     }
 }
 
