@@ -95,7 +95,11 @@ fn refused(name: &str) -> Error {
 
 /// The bytes of a delimiter, some of which may be written as escapes, or all of them as `0x…`.
 fn delimiter(name: &str, text: &str) -> Result<Vec<u8>, Error> {
-    let bytes = if text.len() == 1 { Some(text.as_bytes().to_vec()) } else { hex(text).or_else(|| unescaped(text)) };
+    let bytes = match text.strip_prefix("0x") {
+        Some(digits) => hex(digits),
+        None if text.len() == 1 => Some(text.as_bytes().to_vec()),
+        None => unescaped(text),
+    };
     let is_fit = |bytes: &Vec<u8>| {
         let text = std::str::from_utf8(bytes);
         text.is_ok_and(|text| (1..=DELIMITER_CHARS_MAX).contains(&text.chars().count()))
@@ -103,10 +107,8 @@ fn delimiter(name: &str, text: &str) -> Result<Vec<u8>, Error> {
     bytes.filter(is_fit).ok_or_else(|| refused(name))
 }
 
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix("0x")?.as_bytes();
-    let is_whole = !digits.is_empty() && digits.len().is_multiple_of(2);
-    is_whole.then(|| digits.chunks(2).map(byte).collect::<Option<_>>()).flatten()
+fn hex(digits: &str) -> Option<Vec<u8>> {
+    digits.as_bytes().chunks(2).map(byte).collect()
 }
 
 /// The byte of two hexadecimal digits.
