@@ -17,7 +17,7 @@ use crate::ast::construct::construct;
 use crate::ast::error::Error;
 use crate::ast::expression::as_text;
 use crate::ast::names::TableName;
-use crate::catalog::information_schema::SIZES;
+use crate::catalog::information_schema::{InformationTable, SIZES};
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::functions::settings;
 use crate::syntax::listing::Listing;
@@ -28,19 +28,20 @@ pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &SessionNam
     if name.database.as_ref().is_some_and(|database| !database.eq_ignore_ascii_case(&session.database)) {
         return Err(catalog.missing(name));
     }
-    let listing = match name.name.to_ascii_lowercase().as_str() {
-        "tables" => listing::tables(catalog),
-        "columns" => listing::columns(catalog, session),
-        "schemata" => listing::schemata(catalog),
-        "views" => listing::views(catalog, session),
-        "sequences" => listing::sequences(catalog),
-        "functions" => listing::functions(catalog, session),
-        "load_history" => return Err(Error::unsupported("load_history of the catalogue")),
-        "stages" => staged_relations::stages(catalog)?,
-        "file_formats" => staged_relations::file_formats(catalog)?,
-        "external_tables" => staged_relations::of_external(catalog, session),
-        SIZES => listing::sizes(catalog, session),
-        _ => return Err(catalog.missing(name)),
+    if name.name.eq_ignore_ascii_case(SIZES) {
+        return listing::sizes(catalog, session).query();
+    }
+    let listing = match InformationTable::of(&name.name).ok_or_else(|| catalog.missing(name))? {
+        InformationTable::Tables => listing::tables(catalog),
+        InformationTable::Columns => listing::columns(catalog, session),
+        InformationTable::Schemata => listing::schemata(catalog),
+        InformationTable::Views => listing::views(catalog, session),
+        InformationTable::Sequences => listing::sequences(catalog),
+        InformationTable::Functions => listing::functions(catalog, session),
+        InformationTable::Stages => staged_relations::stages(catalog)?,
+        InformationTable::FileFormats => staged_relations::file_formats(catalog)?,
+        InformationTable::ExternalTables => staged_relations::of_external(catalog, session),
+        InformationTable::LoadHistory => return Err(Error::unsupported("load_history of the catalogue")),
     };
     listing.query()
 }

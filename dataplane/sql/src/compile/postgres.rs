@@ -25,15 +25,13 @@ pub use relations::{CatalogRelation, RelationKind, Sort, relations};
 use crate::ast::error::Error;
 use crate::ast::{Visit, VisitMut, any_expression, names};
 use crate::bind::resolve::callable;
+use crate::catalog::information_schema::InformationTable;
 use crate::dialect;
 use crate::functions::{catalogue, widths};
 use crate::syntax::{lex, parse};
 
 pub(crate) const CATALOG: &str = "pg_catalog";
 pub(crate) const INFORMATION: &str = "information_schema";
-
-/// The tables of `information_schema` that the warehouse has too: asked in its words they are the pipeline's.
-const WAREHOUSES: [&str; 6] = ["tables", "columns", "schemata", "views", "sequences", "functions"];
 
 /// Columns that the warehouse's `information_schema` does not have.
 const POSTGRES_COLUMNS: [&str; 20] = [
@@ -183,7 +181,7 @@ impl CatalogUse<'_> {
                 Some((name.clone(), !self.made.contains(name)))
             }
             [schema, name] if schema == CATALOG => Some((name.clone(), true)),
-            [schema, name] if schema == INFORMATION => Some((name.clone(), !WAREHOUSES.contains(&name.as_str()))),
+            [schema, name] if schema == INFORMATION => Some((name.clone(), InformationTable::of(name).is_none())),
             _ => None,
         }
     }
