@@ -13,9 +13,13 @@ import { useEnvironment } from '../session'
 
 type Integration = Shapes['StorageIntegration']
 
+/** A folder has none. */
+const withCredentials = (type: string) => ({ kind: ['s3', 'azure', 'postgres'], credentials: [type] })
+
 const CREDENTIALS: readonly Field[] = [
   {
     name: 'credentials',
+    only: { kind: ['s3', 'azure', 'postgres'] },
     label: 'Credentials',
     kind: 'select',
     initial: 'access_key',
@@ -28,18 +32,19 @@ const CREDENTIALS: readonly Field[] = [
       { value: 'kubernetes_secret', label: 'Those of a Secret, where the installation names it' },
     ],
   },
-  { name: 'access_key_id', label: 'Access key id', autoComplete: 'off', hint: 'Of Azure, the name of the storage account.' },
-  { name: 'secret_access_key', label: 'Secret access key', kind: 'password', autoComplete: 'new-password', hint: 'It is sealed, and never shown again.' },
-  { name: 'secret', label: 'Secret', autoComplete: 'off', hint: 'The name of a Secret of Kubernetes beside the environment.' },
+  { name: 'access_key_id', label: 'Access key id', autoComplete: 'off', hint: 'Of Azure, the name of the storage account.', only: withCredentials('access_key') },
+  { name: 'secret_access_key', label: 'Secret access key', kind: 'password', autoComplete: 'new-password', hint: 'It is sealed, and never shown again.', only: withCredentials('access_key') },
+  { name: 'secret', label: 'Secret', autoComplete: 'off', hint: 'The name of a Secret of Kubernetes beside the environment.', only: withCredentials('kubernetes_secret') },
   {
     name: 'keys',
     label: 'Keys of the Secret',
     kind: 'textarea',
     hint: 'Left empty, each part is under its own name. Else one in a line, as sas_token=signature; a signature is always named.',
+    only: withCredentials('kubernetes_secret'),
   },
-  { name: 'sas_token', label: 'Shared access signature', kind: 'password', autoComplete: 'new-password', hint: 'Of Azure. It is sealed, and never shown again.' },
-  { name: 'user', label: 'User', autoComplete: 'off', hint: 'Of a database.' },
-  { name: 'password', label: 'Password', kind: 'password', autoComplete: 'new-password', hint: 'Of a database. It is sealed, and never shown again.' },
+  { name: 'sas_token', label: 'Shared access signature', kind: 'password', autoComplete: 'new-password', hint: 'It is sealed, and never shown again.', only: withCredentials('sas_token') },
+  { name: 'user', label: 'User', autoComplete: 'off', only: withCredentials('password') },
+  { name: 'password', label: 'Password', kind: 'password', autoComplete: 'new-password', hint: 'It is sealed, and never shown again.', only: withCredentials('password') },
 ]
 
 export default function Storage() {
@@ -136,14 +141,14 @@ function Making({ close }: { close: () => void }) {
             { value: 'azure', label: 'A storage account of Azure' },
           ],
         },
-        { name: 'region', label: 'Region', hint: 'Of S3, such as eu-central-1.' },
-        { name: 'account', label: 'Storage account', hint: 'Of Azure.' },
-        { name: 'endpoint', label: 'Endpoint', kind: 'url', hint: 'Of S3 and Azure; left empty, AWS in the region, or the public one of the account.' },
-        { name: 'path_style', label: 'The bucket or the account is a part of the path', kind: 'checkbox' },
-        { name: 'folder', label: 'Folder', hint: 'Of a folder: an absolute path.' },
-        { name: 'host', label: 'Host', hint: 'Of a database: a name or an IPv4 address.' },
-        { name: 'port', label: 'Port', hint: 'Of a database; left empty, 5432.' },
-        { name: 'database', label: 'Database', hint: 'Its name there.' },
+        { name: 'region', label: 'Region', hint: 'Such as eu-central-1.', only: { kind: ['s3'] } },
+        { name: 'account', label: 'Storage account', only: { kind: ['azure'] } },
+        { name: 'endpoint', label: 'Endpoint', kind: 'url', hint: 'Left empty, AWS in the region, or the public one of the account.', only: { kind: ['s3', 'azure'] } },
+        { name: 'path_style', label: 'The bucket or the account is a part of the path', kind: 'checkbox', only: { kind: ['s3', 'azure'] } },
+        { name: 'folder', label: 'Folder', hint: 'An absolute path.', only: { kind: ['file'] } },
+        { name: 'host', label: 'Host', hint: 'A name or an IPv4 address.', only: { kind: ['postgres'] } },
+        { name: 'port', label: 'Port', hint: 'Left empty, 5432.', only: { kind: ['postgres'] } },
+        { name: 'database', label: 'Database', hint: 'Its name there.', only: { kind: ['postgres'] } },
         { name: 'allowed_prefixes', label: 'Allowed prefixes', kind: 'textarea', required: true, hint: 'One in a line: s3://bucket/folder/, azure://account.blob.core.windows.net/container/, file:///folder/, postgres://schema/ or *.' },
         { name: 'blocked_prefixes', label: 'Blocked prefixes', kind: 'textarea', hint: 'Of what is allowed, what is not.' },
         ...CREDENTIALS,

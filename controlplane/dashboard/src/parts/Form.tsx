@@ -2,11 +2,12 @@
  * Fields as data. What the platform refuses is shown with the field it names; a record that somebody
  * else has changed meanwhile can be loaded again; a change that asks for a fresh second factor gets it.
  */
-import { useId, useState, type FormEvent, type ReactNode } from 'react'
+import { useId, useState, type ChangeEvent, type FormEvent, type ReactNode } from 'react'
 import { api, ask } from '../api/client'
 import { problemOf, type Problem } from '../api/problem'
 import { Refusal } from './Page'
 import { toast } from './Toast'
+import { firstChoices, isAsked } from './asked'
 
 export interface Field {
   name: string
@@ -21,6 +22,8 @@ export interface Field {
   suggestions?: readonly string[]
   /** Where fields stand in a row: for what is long. */
   isWide?: boolean
+  /** It is asked only while each of these selects has one of these values. */
+  only?: Readonly<Record<string, readonly string[]>>
 }
 
 /** What was typed: text, except of boxes. */
@@ -78,6 +81,7 @@ interface FormProps {
 export function Form({ fields, submit, onSubmit, onDone, says, reload, children, isInline, label }: FormProps) {
   const [problem, setProblem] = useState<Problem>()
   const [isBusy, setBusy] = useState(false)
+  const [chosen, setChosen] = useState(() => firstChoices(fields))
   const needsCode = problem?.reason === 'step_up_required' || problem?.reason === 'wrong_code'
 
   const go = async (event: FormEvent<HTMLFormElement>) => {
@@ -98,9 +102,14 @@ export function Form({ fields, submit, onSubmit, onDone, says, reload, children,
     }
   }
 
+  const choose = ({ target }: ChangeEvent<HTMLFormElement>) => {
+    const changed: unknown = target
+    if (changed instanceof HTMLSelectElement) setChosen({ ...chosen, [changed.name]: changed.value })
+  }
+
   return (
-    <form className={isInline ? 'inline' : undefined} onSubmit={(event) => void go(event)} aria-label={label}>
-      {fields.map((field) => (
+    <form className={isInline ? 'inline' : undefined} onSubmit={(event) => void go(event)} onChange={choose} aria-label={label}>
+      {fields.filter((field) => isAsked(field, chosen)).map((field) => (
         <Input key={field.name} field={field} problem={isAbout(problem, field.name) ? problem : undefined} />
       ))}
       {children}
