@@ -72,8 +72,8 @@ impl ValueBounds {
         found.refused.is_none() && !found.failing.can_throw && !found.failing.follows_plan()
     }
 
-    /// `SELECT error(…) FROM t WHERE n >= 1000000 UNION ALL SELECT error(…) FROM t WHERE n <= -1000000 …`: of one
-    /// comparison each, so that the engine passes over the parts of a table whose statistics exclude it.
+    /// `SELECT error(…) FROM t WHERE n >= 1000000 UNION ALL SELECT error(…) FROM t WHERE n <= -1000000 …`.
+    /// Each arm has one comparison, so that the engine passes over parts of a table whose statistics exclude it.
     fn question(&self, scans: &[Scan]) -> Option<Box<Query>> {
         let mut arms: Vec<Box<SetExpr>> = Vec::new();
         for (number, place) in &self.columns {

@@ -1,7 +1,7 @@
 //! Rows in batches of one size, where a row filter hides some.
 //!
-//! The engine's batches have what it has found among so many rows of a table: how many each has tells of the rows that
-//! are hidden among these, and so does whether a batch is sent on as it came.
+//! The engine makes a batch of the rows that it has found among so many of a table. Its size tells how many are hidden
+//! among these, and so does whether it is sent on as it came.
 
 use std::collections::VecDeque;
 
