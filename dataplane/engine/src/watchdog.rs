@@ -2,8 +2,8 @@
 //!
 //! Three steps. The engine is asked to interrupt; asked again while it does not, because a question
 //! that comes as a statement starts is lost. After a second the session's socket is cut: that ends
-//! a statement that waits for a caller who no longer reads. After two the child is killed: some
-//! functions never look up.
+//! a statement that waits for a caller who no longer reads. A second after that the child is killed:
+//! some functions never look up.
 //!
 //! This file decides, the supervisor acts; the time is an argument.
 
@@ -19,7 +19,8 @@ use crate::message::Order;
 
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 const CUT: Duration = Duration::from_secs(1);
-const KILL: Duration = Duration::from_secs(2);
+/// Behind the cut, which comes late where nobody looked for a while.
+const KILL: Duration = Duration::from_secs(1);
 /// By then a child that did not answer has been killed, and its last transaction is over.
 pub const GONE: Duration = Duration::from_secs(5);
 
@@ -50,11 +51,19 @@ struct Statement {
     socket: Arc<UnixStream>,
     due: Instant,
     asked: Option<Instant>,
+    cut: Option<SocketCut>,
     cause: Option<Cause>,
     /// Nobody in the parent waits for it any more.
     abandoned: bool,
     /// The child's side of the session is gone.
     over: bool,
+}
+
+/// The end of a socket whose statement did not obey.
+struct SocketCut {
+    at: Instant,
+    /// It was looked at since: what the child said by then is read.
+    looked_at: bool,
 }
 
 /// What to do now.
@@ -78,6 +87,7 @@ impl Watchdog {
             socket: Arc::clone(socket),
             due: deadline,
             asked: None,
+            cut: None,
             cause: None,
             abandoned: false,
             over: false,
@@ -160,7 +170,7 @@ impl Watchdog {
             if statement.due <= now {
                 statement.step(*session, now, &mut due);
             }
-            kill_is_near |= statement.asked.is_some_and(|asked| now.duration_since(asked) >= CUT);
+            kill_is_near |= statement.cut.is_some();
             due.next = Some(due.next.map_or(statement.due, |next| next.min(statement.due)));
         }
         watched.planned = due.next;
@@ -172,12 +182,15 @@ impl Watchdog {
 impl Statement {
     fn step(&mut self, session: u64, now: Instant, due: &mut Due) {
         self.cause.get_or_insert(Cause::Deadline);
-        let waited = now.duration_since(*self.asked.get_or_insert(now));
-        if waited >= KILL {
-            due.kill = true;
-        } else if waited >= CUT {
+        let asked = *self.asked.get_or_insert(now);
+        if let Some(cut) = &mut self.cut {
+            // A first look that comes late says nothing: the child may have obeyed long ago, and nobody has read that.
+            due.kill |= cut.looked_at && now.duration_since(cut.at) >= KILL;
+            cut.looked_at = true;
+        } else if now.duration_since(asked) >= CUT {
             // An error means that the other side is gone already.
             let _ = self.socket.shutdown(Shutdown::Both);
+            self.cut = Some(SocketCut { at: now, looked_at: false });
         }
         due.orders.push(Order::Cancel { session, statement: self.number });
         self.due = now + ASK_AGAIN;
@@ -204,8 +217,22 @@ mod tests {
         assert_eq!(watchdog.due(start + ASK_AGAIN).orders.len(), 1);
         assert!(!watchdog.due(start + CUT).kill);
         assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0, "the socket is cut");
-        assert!(watchdog.due(start + KILL).kill);
+        assert!(!watchdog.due(start + CUT + ASK_AGAIN).kill);
+        assert!(watchdog.due(start + CUT + KILL).kill);
         assert_eq!(watchdog.finish(7), Some(Cause::Deadline));
+    }
+
+    #[test]
+    fn a_look_that_comes_late_kills_nothing() {
+        let start = Instant::now();
+        let (watchdog, mut theirs) = watchdog(start);
+        watchdog.due(start);
+        let late = start + CUT + KILL * 9;
+        assert!(!watchdog.due(late).kill);
+        assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0, "the socket is cut first");
+        let then = late + KILL * 9;
+        assert!(!watchdog.due(then).kill, "what the child has said since is not read yet");
+        assert!(watchdog.due(then + ASK_AGAIN).kill, "it has said nothing");
     }
 
     #[test]
@@ -237,7 +264,7 @@ mod tests {
         let (watchdog, _theirs) = watchdog(start);
         watchdog.due(start);
         watchdog.closed(7);
-        assert!(watchdog.due(start + KILL).orders.is_empty());
+        assert!(watchdog.due(start + CUT + KILL).orders.is_empty());
         assert_eq!(watchdog.finish(7), Some(Cause::Deadline));
         let (watchdog, _theirs) = self::watchdog(start);
         watchdog.abandon(7, start);

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use engine::{Kind, Outcome, Session};
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -100,6 +101,24 @@ async fn a_statement_that_nobody_waits_for_is_ended() {
     // the bomb is gone with its process; whether that is alive just then says nothing, for another one soon is
     world.restarted(&before).await;
     assert_eq!(world.answer("select 1").await.as_deref(), Ok("1"));
+}
+
+#[tokio::test]
+async fn a_process_that_nobody_has_looked_at_for_a_while_is_not_ended_for_it() {
+    let world = world().await;
+    let (mut given_up, mut bystander) = (world.session().await.unwrap(), world.session().await.unwrap());
+    bystander.begin().await.unwrap();
+    assert!(given_up.run(read("select 1"), soon(), &never()).now_or_never().is_none(), "nobody reads its answer");
+    drop(given_up);
+    assert_eq!(answer(&mut bystander, "select 1", &[]).await.as_deref(), Ok("1"));
+    // By now it is asked to end. Whoever would look at it again has no thread, past the time of a kill.
+    std::thread::sleep(Duration::from_millis(2_500));
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_millis(1_500) {
+        assert_eq!(answer(&mut bystander, "select 1", &[]).await.as_deref(), Ok("1"));
+    }
+    bystander.commit().await.expect("the process lives, and with it the other transaction");
+    world.stopped().await;
 }
 
 #[tokio::test]
