@@ -58,7 +58,8 @@ pub struct Process {
 /// The control socket, and the news that the process is over.
 pub struct Control {
     lane: Lane,
-    ended: watch::Receiver<bool>,
+    /// How it ended; none while it lives.
+    ended: watch::Receiver<Option<String>>,
 }
 
 /// A session's socket, and its number.
@@ -136,13 +137,17 @@ impl Process {
 
     /// Did it end because it kept too much in memory? Waits for the end of one that is dying.
     pub async fn starved(&self) -> bool {
-        timeout(DYING, self.over.cancelled()).await.is_ok() && *self.full.borrow()
+        timeout(DYING, self.over.cancelled()).await.is_ok() && self.is_full()
+    }
+
+    pub fn is_full(&self) -> bool {
+        *self.full.borrow()
     }
 
     /// Waits while it is most likely about to end, or refuses memory, because of somebody's statement: until that is
     /// past, or it has ended.
     pub async fn steady(&self) {
-        if self.watchdog.is_steady() && !*self.full.borrow() {
+        if self.watchdog.is_steady() && !self.is_full() {
             return; // as before nearly every statement
         }
         let well = async {
@@ -180,10 +185,11 @@ impl Control {
         }
     }
 
-    /// Waits until the process is over and reaped.
-    pub async fn ended(&mut self) {
+    /// Waits until the process is over and reaped; says how it ended: by which signal, or with which status.
+    pub async fn ended(&mut self) -> String {
         // An error means that the keeper is gone, which is the same.
-        let _ = self.ended.wait_for(|ended| *ended).await;
+        let ended = self.ended.wait_for(Option::is_some).await;
+        ended.ok().and_then(|how| how.clone()).unwrap_or_default()
     }
 }
 
@@ -200,9 +206,9 @@ impl Life {
 
 /// Starts the child on a thread that stays until the child is over: the child asks to be killed
 /// when the *thread* that made it ends, and somebody has to wait for it anyway.
-async fn keep(mut command: Command) -> Result<(Arc<Life>, watch::Receiver<bool>), Error> {
+async fn keep(mut command: Command) -> Result<(Arc<Life>, watch::Receiver<Option<String>>), Error> {
     let (tell, told) = oneshot::channel();
-    let (end, ended) = watch::channel(false);
+    let (end, ended) = watch::channel(None);
     let keeper = move || {
         let child = match command.spawn() {
             Ok(child) => child,
@@ -212,8 +218,7 @@ async fn keep(mut command: Command) -> Result<(Arc<Life>, watch::Receiver<bool>)
         let pid = Pid::from_raw(child.id().cast_signed());
         let life = Arc::new(Life(Mutex::new(Some(pid))));
         let _ = tell.send(Ok(Arc::clone(&life)));
-        reap(child, pid, &life);
-        let _ = end.send(true);
+        let _ = end.send(Some(reap(child, pid, &life)));
     };
     let failed = |e: io::Error| Error::unavailable(format!("the engine cannot be started: {e}"));
     thread::Builder::new().name("engine keeper".to_owned()).spawn(keeper).map_err(failed)?;
@@ -224,13 +229,14 @@ async fn keep(mut command: Command) -> Result<(Arc<Life>, watch::Receiver<bool>)
     }
 }
 
-/// Waits without reaping, takes the id away from whoever would kill it, then reaps.
-fn reap(mut child: Child, pid: Pid, life: &Life) {
+/// Waits without reaping, takes the id away from whoever would kill it, then reaps; says how it ended.
+fn reap(mut child: Child, pid: Pid, life: &Life) -> String {
     let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
     while waitid(Id::Pid(pid), flags) == Err(nix::errno::Errno::EINTR) {}
     *life.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    let status = child.wait();
-    tracing::info!(engine.pid = pid.as_raw(), engine.status = ?status.ok(), "the engine process ended");
+    let how = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+    tracing::info!(engine.pid = pid.as_raw(), engine.status = %how, "the engine process ended");
+    how
 }
 
 fn command(config: &Config, control: OwnedFd, arrivals: OwnedFd) -> Command {
@@ -292,4 +298,21 @@ fn emptied(folder: &Path) -> io::Result<()> {
 
 fn private(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_process_that_ended_says_by_which_signal() {
+        for (script, how) in [("kill -KILL $$", "signal: 9 (SIGKILL)"), ("exit 3", "exit status: 3")] {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            let (_, ended) = keep(command).await.unwrap();
+            let (ours, _theirs) = UnixStream::pair().unwrap();
+            let mut control = Control { lane: Lane::new(ours).unwrap(), ended };
+            assert_eq!(control.ended().await, how);
+        }
+    }
 }

@@ -42,13 +42,17 @@ impl Supervisor {
             let since = Instant::now();
             let told_to = self.watch_over(&process, &mut control).await.is_break();
             process.kill();
-            control.ended().await;
+            let how = control.ended().await;
             process.ended();
             if told_to {
                 self.stage.send_replace(Stage::Stopped);
                 return;
             }
-            tracing::warn!("the engine process ended; starting another");
+            tracing::warn!(
+                engine.status = %how,
+                engine.is_full = process.is_full(),
+                "the engine process ended; starting another"
+            );
             self.stage.send_replace(Stage::Restarting(None));
             backoff = if since.elapsed() > WELL { BACKOFF_MIN } else { backoff };
             let Some(next) = self.start_again(&mut backoff).await else {
