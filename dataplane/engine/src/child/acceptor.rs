@@ -38,7 +38,10 @@ pub fn admit(
         // A thread that cannot be made drops the guard, which tells the parent.
         let _ = thread::Builder::new().name(format!("session {session}")).stack_size(STACK_BYTES).spawn(move || {
             drop(begun);
+            // The socket is closed before the end of its session is told: no request can come in between, of whose end
+            // nobody would tell.
             let guard = guard;
+            let socket = socket;
             serve::session(&socket, (&databases, agreeing), &guard.sessions, guard.session);
         });
         // Nothing is sent: it ends when the thread has begun, or was not made.
