@@ -315,7 +315,7 @@ impl Connected {
         match (error.kind, cause) {
             (Kind::Interrupted, Some(Cause::Deadline)) => Error { kind: Kind::Timeout, ..error },
             (Kind::Fatal, _) => {
-                self.state = State::Lost;
+                self.state = State::Crashed; // the child ends itself behind this answer
                 error
             }
             _ => error,
