@@ -5,6 +5,7 @@
 //! maps and nested lists as `json`.
 
 mod columns;
+pub mod float;
 pub mod interval;
 pub mod moment;
 pub mod number;

@@ -7,7 +7,7 @@ use arrow::buffer::NullBuffer;
 
 use super::number::Decimal;
 use super::value::{ColumnValues, EncodedColumn, Integers, Width, interval};
-use super::{moment, number, patch};
+use super::{float, moment, number, patch};
 use crate::encode::pieces::{ColumnPieces, between};
 
 /// How a value's text stands in a row.
@@ -117,8 +117,8 @@ impl EncodedColumn<'_> {
                 Integers::U32(values) => filled.integers(|row| values.value(row)),
                 Integers::U64(values) => filled.integers(|row| values.value(row)),
             },
-            ColumnValues::Real(values) => filled.simple(|row, out| number::float4(values.value(row), out)),
-            ColumnValues::Double(values) => filled.simple(|row, out| number::float8(values.value(row), out)),
+            ColumnValues::Real(values) => filled.simple(|row, out| float::float4(values.value(row), out)),
+            ColumnValues::Double(values) => filled.simple(|row, out| float::float8(values.value(row), out)),
             ColumnValues::Decimal(values, scale) => {
                 filled.simple(|row, out| Decimal { digits: values.value(row), scale: *scale }.text(out));
             }

@@ -12,7 +12,7 @@ use chrono_tz::Tz;
 
 use super::interval::Interval;
 use super::number::{self, Decimal};
-use super::{PgType, moment, patch};
+use super::{PgType, float, moment, patch};
 use crate::encode::{cell, json};
 
 /// The first byte of every `jsonb` in binary form.
@@ -123,8 +123,8 @@ impl<'a> EncodedColumn<'a> {
             ColumnValues::Null => {}
             ColumnValues::Bool(values) => out.put_u8(if values.value(row) { b't' } else { b'f' }),
             ColumnValues::Integer(values, _) => number::integer(values.at(row), out),
-            ColumnValues::Real(values) => number::float4(values.value(row), out),
-            ColumnValues::Double(values) => number::float8(values.value(row), out),
+            ColumnValues::Real(values) => float::float4(values.value(row), out),
+            ColumnValues::Double(values) => float::float8(values.value(row), out),
             ColumnValues::Decimal(values, scale) => Decimal { digits: values.value(row), scale: *scale }.text(out),
             ColumnValues::Text(values) | ColumnValues::Uuid(values) | ColumnValues::Jsonb(values) => {
                 out.put_slice(values.value(row).as_bytes());
