@@ -7,29 +7,22 @@ use std::ops::RangeInclusive;
 
 use super::cell::{self, Cell};
 use super::json;
+use super::pg_rows::float;
 use super::pg_rows::moment::{self, DAY_MICROS};
-use super::pg_rows::number::Decimal;
 
 /// Days since 1970 of the years 1 to 9999.
 const FOUR_DIGIT_YEARS: RangeInclusive<i32> = -719_162..=2_932_896;
 const SECOND_MICROS: i64 = 1_000_000;
-/// Places behind its point that a double with few digits has at most, and what its digits are counted in.
-const PLACES: u8 = 4;
-const UNIT: f64 = 10_000.0;
-/// Two decimals of fewer than 16 digits are never the same double.
-const DIGITS_MAX: f64 = 1e15;
-/// Of the doubles from here on, 2^52, the last bits are a whole number.
-const WHOLE: f64 = 4_503_599_627_370_496.0;
 
 /// A double by the fewest digits that read back the same; one that is no number stands in what is `around` it.
 pub fn double(value: f64, around: &[u8], out: &mut Vec<u8>) {
-    if value.is_finite() {
-        if !short(value, out) {
-            let _ = write!(out, "{value:?}"); // into memory, which takes all of it
-        }
-        return;
+    if let Some(text) = float::plain(value, &mut zmij::Buffer::new()) {
+        out.extend_from_slice(text.as_bytes());
+    } else if value.is_finite() {
+        let _ = write!(out, "{value:?}"); // into memory, which takes all of it
+    } else {
+        enclosed(around, out, |text| json::text(text, &Cell::Double(value)));
     }
-    enclosed(around, out, |text| json::text(text, &Cell::Double(value)));
 }
 
 /// A day, with what is `around` it.
@@ -62,28 +55,6 @@ pub fn timestamp(micros: i64, is_zoned: bool, around: &[u8], out: &mut Vec<u8>) 
         out.extend_from_slice(b"+00");
     }
     out.extend_from_slice(around);
-}
-
-/// Writes a double that has few digits, and is told by them; false for any other.
-fn short(value: f64, out: &mut Vec<u8>) -> bool {
-    let magnitude = value.abs();
-    let counted = magnitude * UNIT;
-    if counted >= DIGITS_MAX {
-        return false;
-    }
-    let whole = counted + WHOLE; // the nearest whole number
-    // a quotient is the double next to it, as which these digits are read back
-    if ((whole - WHOLE) / UNIT).to_bits() != magnitude.to_bits() {
-        return false;
-    }
-    if value.is_sign_negative() {
-        out.push(b'-');
-    }
-    let digits = whole.to_bits() - WHOLE.to_bits();
-    Decimal { digits: digits.into(), scale: PLACES }.text(out);
-    let zeros = out.iter().rev().take(usize::from(PLACES) - 1).take_while(|digit| **digit == b'0').count();
-    out.truncate(out.len() - zeros);
-    true
 }
 
 fn enclosed(around: &[u8], out: &mut Vec<u8>, write: impl FnOnce(&mut String)) {

@@ -6,16 +6,48 @@ use bytes::BufMut;
 
 use super::number;
 
+/// Two decimals of no more digits are never the same double, or the same real.
+const DOUBLE_DIGITS: usize = 15;
+const REAL_DIGITS: usize = 6;
+
 /// A double as PostgreSQL prints it: the shortest digits that read back the same.
 pub fn float8(value: f64, out: &mut Vec<u8>) {
+    if let Some(text) = plain(value, &mut zmij::Buffer::new()) {
+        return put_plain(text, out);
+    }
     let scientific = Scientific::of(format_args!("{value:e}"));
     laid_out(value.is_nan(), value.is_infinite(), value.is_sign_negative(), scientific.as_str(), 15, out);
 }
 
 /// A real, likewise.
 pub fn float4(value: f32, out: &mut Vec<u8>) {
+    let is_plain = value == 0.0 || (1e-4..1e6).contains(&value.abs());
+    if is_plain && let Some(text) = fewest(value, REAL_DIGITS, &mut zmij::Buffer::new()) {
+        return put_plain(text, out);
+    }
     let scientific = Scientific::of(format_args!("{value:e}"));
     laid_out(value.is_nan(), value.is_infinite(), value.is_sign_negative(), scientific.as_str(), 6, out);
+}
+
+/// A double by the fewest digits that read back the same, with a point; none for one that is very small or large.
+pub fn plain(value: f64, buffer: &mut zmij::Buffer) -> Option<&str> {
+    let is_plain = value == 0.0 || (1e-4..1e15).contains(&value.abs());
+    if is_plain { fewest(value, DOUBLE_DIGITS, buffer) } else { None }
+}
+
+/// The text of a finite float; none where another with as few digits may be equally near to it.
+///
+/// Both have more than `digits`. That of zmij is the one with the even last digit, which can be 2 alone, and that of the
+/// standard library the other. All other floats have the same digits by both.
+fn fewest<F: zmij::Float>(value: F, digits: usize, buffer: &mut zmij::Buffer) -> Option<&str> {
+    let text = buffer.format_finite(value);
+    let may_be_halfway = text.len() > digits + 1 && text.ends_with('2');
+    (!may_be_halfway).then_some(text)
+}
+
+/// PostgreSQL writes no point behind a whole number.
+fn put_plain(text: &str, out: &mut Vec<u8>) {
+    out.put_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
 }
 
 /// A float as `d.ddde±x`, in a place of its own: the longest has 24 letters.
@@ -116,11 +148,40 @@ mod tests {
         for (value, expected) in cases {
             assert_eq!(text(|out| float8(value, out)), expected);
         }
-        assert_eq!(text(|out| float4(1e6, out)), "1e+06");
-        assert_eq!(text(|out| float4(0.1, out)), "0.1");
+        for (value, expected) in [(1e6, "1e+06"), (999_999.0, "999999"), (-0.1, "-0.1"), (1e-4, "0.0001"), (0.0, "0")] {
+            assert_eq!(text(|out| float4(value, out)), expected);
+        }
+    }
+
+    /// The same by the standard library alone.
+    fn by_exponent(value: f64) -> String {
+        let scientific = Scientific::of(format_args!("{value:e}"));
+        text(|out| laid_out(false, false, value.is_sign_negative(), scientific.as_str(), 15, out))
+    }
+
+    #[test]
+    fn a_float_halfway_between_two_texts_has_that_of_the_standard_library() {
+        for value in [2e14 + 0.125, 2e14 + 0.375, 2e14 + 0.625, 2e14 + 0.875, 6e14 + 0.25, 6e14 + 0.75, 3e13 + 0.0625] {
+            assert_eq!(text(|out| float8(value, out)), by_exponent(value));
+        }
     }
 
     proptest! {
+        #[test]
+        fn floats_have_the_digits_of_the_standard_library(
+            digits in -20_000_000_000_000_000..20_000_000_000_000_000_i64,
+            places in 0..21,
+        ) {
+            let decimal = format!("{digits}e-{places}");
+            let (double, real): (f64, f32) = (decimal.parse().unwrap(), decimal.parse().unwrap());
+            for value in [double, f64::from_bits(double.to_bits() + 1)] {
+                prop_assert_eq!(text(|out| float8(value, out)), by_exponent(value));
+            }
+            let scientific = Scientific::of(format_args!("{real:e}"));
+            let expected = text(|out| laid_out(false, false, real.is_sign_negative(), scientific.as_str(), 6, out));
+            prop_assert_eq!(text(|out| float4(real, out)), expected);
+        }
+
         #[test]
         fn a_float_reads_back(bits: u64, mantissa in -1_000_000..1_000_000_i32, exponent in -12..20_i32) {
             // Random bits are hardly ever of a size that is written plainly.
