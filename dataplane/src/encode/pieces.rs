@@ -2,11 +2,13 @@
 //!
 //! A column is written in one go, so that its type is looked at once and not at each value. A piece is what stands in the
 //! row, with all that is around it, such as its length or the sign behind it. Rows are then nothing but their pieces.
+//! Texts that stand in rows as they are in their array are copied there alone.
 
 use std::ops::Range;
 use std::slice;
 
 use arrow::array::{RecordBatch, StringArray};
+use arrow::buffer::Buffer;
 use bytes::BytesMut;
 
 use super::batch_bytes::batch_bytes;
@@ -26,24 +28,65 @@ const VALUE_BYTES: usize = 4;
 /// The pieces of a column in some rows.
 #[derive(Debug, Default)]
 pub struct ColumnPieces {
-    /// With room behind the last one, so that short ones can be copied with what is behind them.
     bytes: Vec<u8>,
     /// Where each ends.
     ends: Vec<usize>,
+    /// Texts that stay where they are, in place of those bytes.
+    lent: Option<LentTexts>,
+}
+
+/// Texts in the memory of their array.
+#[derive(Debug)]
+struct LentTexts {
+    texts: Buffer,
+    /// Where the first of them begins.
+    start: usize,
+    frame: TextFrame,
+}
+
+/// What stands around a text in its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextFrame {
+    /// Its length before it, in four bytes.
+    Length,
+    /// A sign behind it.
+    Sign(u8),
+}
+
+impl TextFrame {
+    const fn length(self) -> usize {
+        match self {
+            Self::Length => size_of::<u32>(),
+            Self::Sign(_) => 1,
+        }
+    }
 }
 
 impl ColumnPieces {
     /// Writes the piece of each of these rows, in place of those that are here.
     pub fn fill(&mut self, rows: Range<usize>, mut write: impl FnMut(usize, &mut Vec<u8>)) {
-        self.bytes.clear();
-        self.ends.clear();
+        self.clear();
         self.ends.reserve(rows.len());
         for row in rows {
             write(row, &mut self.bytes);
             self.ends.push(self.bytes.len());
         }
-        let length = self.length();
-        self.bytes.resize(length + SHORT, 0);
+    }
+
+    /// Takes the texts of these rows, of which none is NULL, without a copy, in place of those that are here.
+    pub fn lend(&mut self, texts: &StringArray, rows: &Range<usize>, frame: TextFrame) {
+        self.clear();
+        let places = texts.value_offsets().get(rows.start..=rows.end).unwrap_or_default();
+        let mut places = places.iter().map(|place| usize::try_from(*place).unwrap_or(0));
+        let start = places.next().unwrap_or(0);
+        self.ends.extend(places);
+        self.lent = Some(LentTexts { texts: texts.values().clone(), start, frame });
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.lent = None;
     }
 
     /// Bytes that it has room for.
@@ -51,13 +94,19 @@ impl ColumnPieces {
         self.bytes.capacity()
     }
 
-    /// Bytes of all of them.
+    /// Bytes that all of them have in their rows.
     fn length(&self) -> usize {
-        self.ends.last().copied().unwrap_or(0)
+        let end = self.ends.last().copied().unwrap_or(0);
+        let of_lent = |lent: &LentTexts| end.saturating_sub(lent.start) + self.ends.len() * lent.frame.length();
+        self.lent.as_ref().map_or(end, of_lent)
     }
 
     fn open(&self) -> OpenPieces<'_> {
-        OpenPieces { bytes: &self.bytes, ends: self.ends.iter(), start: 0 }
+        let (bytes, start, frame) = match &self.lent {
+            Some(lent) => (lent.texts.as_slice(), lent.start, Some(lent.frame)),
+            None => (self.bytes.as_slice(), 0, None),
+        };
+        OpenPieces { bytes, ends: self.ends.iter(), start, frame }
     }
 }
 
@@ -84,24 +133,39 @@ struct OpenPieces<'a> {
     bytes: &'a [u8],
     ends: slice::Iter<'a, usize>,
     start: usize,
+    /// Of texts that are lent.
+    frame: Option<TextFrame>,
 }
 
 impl OpenPieces<'_> {
-    /// Copies the next one to this place, behind which there is room; how long it is.
-    fn copy(&mut self, out: &mut [u8], at: usize) -> usize {
-        let Some(end) = self.ends.next().copied() else { return 0 };
+    /// Copies the next one to this place, behind which there is room; where it ends.
+    fn copy(&mut self, out: &mut [u8], mut at: usize) -> usize {
+        let Some(end) = self.ends.next().copied() else { return at };
         let start = std::mem::replace(&mut self.start, end);
-        let length = end - start;
-        if length <= SHORT {
-            let from = self.bytes.get(start..).and_then(|bytes| bytes.first_chunk::<SHORT>());
-            let to = out.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut::<SHORT>());
-            if let (Some(to), Some(from)) = (to, from) {
+        let length = end.saturating_sub(start);
+        if self.frame == Some(TextFrame::Length) {
+            if let Some(place) = out.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut::<4>()) {
+                // Texts are far below 4 GB: an array's offsets are of 31 bits.
+                *place = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+            }
+            at += TextFrame::Length.length();
+        }
+        let behind = self.bytes.get(start..).filter(|_| length <= SHORT);
+        if let Some(from) = behind.and_then(|bytes| bytes.first_chunk::<SHORT>()) {
+            if let Some(to) = out.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut::<SHORT>()) {
                 *to = *from;
             }
         } else if let (Some(to), Some(from)) = (out.get_mut(at..at + length), self.bytes.get(start..end)) {
             to.copy_from_slice(from);
         }
-        length
+        at += length;
+        if let Some(TextFrame::Sign(sign)) = self.frame {
+            if let Some(place) = out.get_mut(at) {
+                *place = sign;
+            }
+            at += 1;
+        }
+        at
     }
 }
 
@@ -161,7 +225,7 @@ pub fn rows(out: &mut BytesMut, columns: &[ColumnPieces], count: usize, head: Ro
         let start = at;
         at += head.length();
         for column in &mut open {
-            at += column.copy(place, at);
+            at = column.copy(place, at);
         }
         // behind its pieces: with those of the row before, bytes of its place were written
         if let Some(row) = place.get_mut(start..at) {
@@ -226,6 +290,26 @@ mod tests {
                 rows(&mut out, &taken, count, head);
                 prop_assert_eq!(out.as_ref(), expected.as_slice());
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lent_texts_stand_in_rows_as_copied_ones_do(texts in vec("[a-zä]{0,40}", 1..20), skipped in 0..20_usize) {
+            let which = skipped.min(texts.len())..texts.len();
+            let array = StringArray::from_iter_values(&texts);
+            let columns = [TextFrame::Length, TextFrame::Sign(b',')].map(|frame| {
+                let mut column = pieces(&[b"other".to_vec()]);
+                column.lend(&array, &which, frame);
+                column
+            });
+            let mut out = BytesMut::new();
+            rows(&mut out, &columns, which.len(), RowHead::None);
+            let expected = texts[which].iter().flat_map(|text| {
+                let length = u32::try_from(text.len()).unwrap().to_be_bytes();
+                [length.as_slice(), text.as_bytes(), text.as_bytes(), b","].concat()
+            });
+            prop_assert_eq!(out.to_vec(), expected.collect::<Vec<_>>());
         }
     }
 

@@ -8,7 +8,7 @@ use arrow::buffer::NullBuffer;
 use super::number::Decimal;
 use super::value::{ColumnValues, EncodedColumn, Integers, Width, interval};
 use super::{float, moment, number, patch};
-use crate::encode::pieces::{ColumnPieces, between};
+use crate::encode::pieces::{ColumnPieces, TextFrame, between};
 
 /// How a value's text stands in a row.
 pub trait PieceForm {
@@ -22,6 +22,9 @@ pub trait PieceForm {
 
     /// Whether nothing in these texts, all in one piece, could be taken for something else.
     fn is_plain(&self, texts: &[u8]) -> bool;
+
+    /// What stands around each text of those; none where it has to be looked at.
+    fn frame(&self) -> Option<TextFrame>;
 }
 
 /// As the protocol has it: the length, then the value.
@@ -48,6 +51,10 @@ impl PieceForm for WireForm {
 
     fn is_plain(&self, _: &[u8]) -> bool {
         true
+    }
+
+    fn frame(&self) -> Option<TextFrame> {
+        Some(TextFrame::Length)
     }
 }
 
@@ -89,6 +96,9 @@ impl<F: PieceForm> FilledPieces<'_, F> {
     fn texts(self, texts: &StringArray) {
         let form = self.form;
         let is_plain = between(texts, &self.rows).is_some_and(|texts| form.is_plain(texts));
+        if let Some(frame) = form.frame().filter(|_| is_plain && self.nulls.is_none()) {
+            return self.pieces.lend(texts, &self.rows, frame);
+        }
         self.each(|row, out| form.text(out, texts.value(row).as_bytes(), is_plain));
     }
 

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 
 use super::{CopyFormat, Options, data};
 use crate::encode::pg_rows::{self, Field, Mismatch, PieceForm};
-use crate::encode::pieces::{self, ColumnPieces, RowHead, has_any};
+use crate::encode::pieces::{self, ColumnPieces, RowHead, TextFrame, has_any};
 
 /// What a binary copy begins with: a mark that no transfer changes unseen, no flags, no extension.
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -176,6 +176,11 @@ impl PieceForm for CopyPiece<'_> {
         } else {
             !has_any(texts, |byte| byte == delimiter || is_escaped(byte))
         }
+    }
+
+    /// In CSV a text may be NULL's, or the end of the copy.
+    fn frame(&self) -> Option<TextFrame> {
+        (self.options.format != CopyFormat::Csv).then_some(TextFrame::Sign(self.behind))
     }
 }
 
