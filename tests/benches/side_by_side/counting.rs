@@ -32,7 +32,7 @@ impl CountingClient {
         client
     }
 
-    /// Rows that the simple protocol answers this with.
+    /// Rows that the simple protocol answers this with, those of a copy as well.
     pub async fn text(&mut self, sql: &str) -> u64 {
         self.send(b'Q', sql).await;
         self.rows().await
@@ -53,7 +53,7 @@ impl CountingClient {
             if kind == b'Z' {
                 return count;
             }
-            count += u64::from(kind == b'D');
+            count += u64::from(matches!(kind, b'D' | b'd'));
         }
     }
 
