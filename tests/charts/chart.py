@@ -1,5 +1,7 @@
 """The chart and the manifests, rendered by the real helm and kubectl."""
 
+import functools
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -12,11 +14,17 @@ MANIFESTS = ROOT / "manifests"
 HERE = Path(__file__).resolve().parent
 NAMESPACE = "sluice-system"
 BIN = Path(os.environ.get("SLUICE_BIN", ROOT / ".sluice/bin"))
+# libyaml reads the same in a tenth of the time; a wheel for a rare machine lacks it.
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def run(tool, *arguments):
-    """Output of a tool of .sluice/bin; a failure carries what it said."""
-    done = subprocess.run([BIN / tool, *arguments], capture_output=True, text=True, check=False)
+@functools.cache
+def run(tool, *arguments, given=None):
+    """Output of a tool of .sluice/bin, which reads `given`; a failure carries what it said.
+
+    It is run once for the same arguments: nothing changes the files that they name meanwhile.
+    """
+    done = subprocess.run([BIN / tool, *arguments], input=given, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Refused(done.stderr)
     return done.stdout
@@ -26,10 +34,12 @@ class Refused(Exception):
     """A tool that ended with an error."""
 
 
-def helm(*arguments, hooks=False):
-    """The objects of the chart."""
+def helm(*arguments, hooks=False, values=None):
+    """The objects of the chart, also by values that no file has."""
     hooks = [] if hooks else ["--no-hooks"]
-    return objects(run("helm", "template", "sluice", str(CHART), "--namespace", NAMESPACE, *hooks, *arguments))
+    own = ["--values", "-"] if values else []
+    command = ["template", "sluice", str(CHART), "--namespace", NAMESPACE, *hooks, *own, *arguments]
+    return objects(run("helm", *command, given=values and json.dumps(values)))
 
 
 def kustomize(folder):
@@ -38,7 +48,7 @@ def kustomize(folder):
 
 
 def objects(text):
-    return [document for document in yaml.safe_load_all(text) if document]
+    return [document for document in yaml.load_all(text, LOADER) if document]
 
 
 def read(path):

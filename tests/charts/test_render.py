@@ -4,13 +4,12 @@ import copy
 import json
 
 import pytest
-import yaml
 
 import printing
-from chart import CHART, HERE, Refused, helm, key, run
+from chart import CHART, HERE, Refused, helm, key, read, run
 
-EVERYTHING = yaml.safe_load((HERE / "values/everything.yaml").read_text())
-DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
+(EVERYTHING,) = read(HERE / "values/everything.yaml")
+(DEFAULTS,) = read(CHART / "values.yaml")
 
 
 def test_lint_finds_nothing():
@@ -52,21 +51,15 @@ def put(values, path, value):
     return values
 
 
-def render(tmp_path, values):
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(values))
-    return helm("--values", str(file), hooks=True)
-
-
 @pytest.mark.parametrize("path", LEAVES, ids=".".join)
-def test_every_value_has_an_effect(path, tmp_path):
+def test_every_value_has_an_effect(path):
     with_it, default = EVERYTHING, at(DEFAULTS, path)
     assert at(with_it, path) != default, "tests/charts/values/everything.yaml sets each to something else"
     if path[-1] in ("existingSecret", "key"):
         with_it = put(with_it, ("controlPlane", "database", "url"), "")
     if path == ("ingress", "host"):
         with_it = put(with_it, ("controlPlane", "publicUrl"), "")
-    assert render(tmp_path, with_it) != render(tmp_path, put(with_it, path, default))
+    assert helm(hooks=True, values=with_it) != helm(hooks=True, values=put(with_it, path, default))
 
 
 @pytest.mark.parametrize(
