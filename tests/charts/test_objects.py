@@ -1,12 +1,17 @@
 """Installed objects are valid for every Kubernetes that is supported, and admitted under `restricted`."""
 
+import functools
+
 import jsonschema
 import kubernetes_validate
+import kubernetes_validate.utils
 import pytest
 
 from chart import HERE, MANIFESTS, ROOT, helm, read
 
 RELEASES = [f"1.{minor}" for minor in range(30, 38)]
+# For each object the validator reads all definitions of a release, two megabytes, anew.
+kubernetes_validate.utils.schema_contents = functools.lru_cache(32)(kubernetes_validate.utils.schema_contents)
 # Kinds of others, whose schemas are not Kubernetes'.
 FOREIGN = {"monitoring.coreos.com/v1"}
 # The volumes that `restricted` admits.
