@@ -6,14 +6,20 @@ use kube::{
     api::{Patch, PatchParams},
     runtime::conditions::is_crd_established,
 };
+use tokio::sync::OnceCell;
 
 use crate::{until, world::MANAGER};
 
-/// Applies every definition of ours and returns when the cluster serves all; again is the same.
+static INSTALLED: OnceCell<()> = OnceCell::const_new();
+
+/// Applies every definition of ours, once for all tests, which take none away; returns when the cluster serves all.
 pub async fn install(client: &Client) {
-    for definition in crds::all() {
-        define(client, &definition).await;
-    }
+    let applied = INSTALLED.get_or_init(|| async {
+        for definition in crds::all() {
+            define(client, &definition).await;
+        }
+    });
+    applied.await;
 }
 
 /// Applies one, and returns when the cluster serves it.
