@@ -5,8 +5,8 @@
 
 use sql::functions::catalogue::{Class, Function, FunctionKind, SafeWhen, TryCatches, all};
 
-use crate::extremes::{columns, extremes, given, tables, widths};
-use crate::world::{World, answer};
+use crate::extremes::{columns, extremes, failures, given, tables, widths};
+use crate::world::World;
 
 #[tokio::test]
 async fn no_extreme_fails_in_a_function_that_is_called_safe() {
@@ -27,17 +27,12 @@ async fn asked(world: &World, columns: &[String], first: usize) -> (usize, Vec<S
     let (mut fitting, mut failed) = (0, Vec::new());
     for function in all().filter(is_asked).skip(first).step_by(2) {
         for width in widths(&mut session, function.name).await.unwrap() {
-            for arguments in given(columns, width) {
-                if is_left_out(&function, &arguments) {
-                    continue;
-                }
-                let call = call(&function, &arguments);
-                if answer(&mut session, &format!("{call} where false"), &[]).await.is_ok() {
-                    fitting += 1;
-                    let got = answer(&mut session, &call, &[]).await;
-                    failed.extend(got.err().map(|error| format!("{call}: {error}")));
-                }
-            }
+            let mut calls = given(columns, width);
+            calls.retain(|arguments| !is_left_out(&function, arguments));
+            let queries: Vec<String> = calls.iter().map(|arguments| query(&function, arguments)).collect();
+            let (fit, failures) = failures(&mut session, &queries, " where false").await.unwrap();
+            fitting += fit;
+            failed.extend(failures.into_iter().map(|(at, error)| format!("{}: {error}", queries[at])));
         }
     }
     (fitting, failed)
@@ -67,7 +62,7 @@ fn is_left_out(function: &Function, arguments: &[String]) -> bool {
     }
 }
 
-fn call(function: &Function, arguments: &[String]) -> String {
+fn query(function: &Function, arguments: &[String]) -> String {
     let call = format!("\"{}\"({})", function.name, arguments.join(", "));
     let value = if function.kinds.contains(&FunctionKind::Aggregate) {
         format!("hash({call})")

@@ -5,8 +5,8 @@
 
 use sql::functions::catalogue::{Class, Function, FunctionKind, SizeBound, TryCatches, all};
 
-use crate::extremes::{columns, extremes, given, tables, widths};
-use crate::world::{World, answer};
+use crate::extremes::{columns, extremes, failures, given, tables, widths};
+use crate::world::World;
 
 /// Functions that a filter may not call, or with some arguments alone, though no extreme shows why. A zone, a format with
 /// a zone and a slice of no length are texts and spans that no other function fails by.
@@ -38,23 +38,25 @@ async fn asked(world: &World, columns: &[String], first: usize) -> (usize, Vec<S
     let (mut fitting, mut failed, mut met) = (0, Vec::new(), Vec::new());
     for function in all().filter(is_asked).skip(first).step_by(2) {
         for width in widths(&mut session, function.name).await.unwrap() {
-            for arguments in given(columns, width) {
-                let call = format!("\"{}\"({})", function.name, arguments.join(", "));
-                let select = format!("select count(*) from {} where try({call}) is not null", tables(&arguments));
-                if answer(&mut session, &format!("{select} and false"), &[]).await.is_err() {
-                    continue;
-                }
-                fitting += 1;
-                match answer(&mut session, &select, &[]).await {
-                    Err(_) if is_refused(&function) => met.push(function.name),
-                    Err(_) if function.name == STAYS && arguments.iter().all(|one| one.contains("fixed_")) => {}
-                    Err(error) => failed.push(format!("{call}: {error}")),
-                    Ok(_) => {}
+            let calls = given(columns, width);
+            let queries: Vec<String> = calls.iter().map(|arguments| query(&function, arguments)).collect();
+            let (fit, failures) = failures(&mut session, &queries, " and false").await.unwrap();
+            fitting += fit;
+            for (at, error) in failures {
+                if is_refused(&function) {
+                    met.push(function.name);
+                } else if function.name != STAYS || !calls[at].iter().all(|one| one.contains("fixed_")) {
+                    failed.push(format!("{}: {error}", queries[at]));
                 }
             }
         }
     }
     (fitting, failed, met)
+}
+
+fn query(function: &Function, arguments: &[String]) -> String {
+    let call = format!("\"{}\"({})", function.name, arguments.join(", "));
+    format!("select count(*) from {} where try({call}) is not null", tables(arguments))
 }
 
 /// Whether TRY may let its error through, of some arguments at least: filters may not call it with those.
