@@ -132,7 +132,7 @@ pub(crate) fn text_by_format(kind: Type, format: &str) -> Result<String, Error> 
 
 /// What a call of this name can do; `None` for a name nobody knows, which is refused.
 pub fn class(name: &str) -> Option<Class> {
-    let templated = || templates::is_known(&name.to_ascii_lowercase()).then_some(Class::Throwing);
+    let templated = || templates::is_known(name).then_some(Class::Throwing);
     catalogue::find(name).map(|function| function.class).or_else(templated)
 }
 

@@ -3,6 +3,7 @@
 pub mod catalogue;
 mod columns;
 pub mod host;
+pub(crate) mod index;
 pub mod settings;
 pub mod types;
 pub(crate) mod widths;

@@ -1,6 +1,5 @@
 //! Calls: which family rewrites which name, and what happens to a name none of them knows.
 
-use std::collections::HashMap;
 use std::mem;
 use std::sync::LazyLock;
 
@@ -13,9 +12,10 @@ use super::{
 };
 use crate::ast::error::Error;
 use crate::functions::catalogue;
+use crate::functions::index::NameIndex;
 
 /// Names that need more than a template, by family.
-static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
+static CODED: LazyLock<NameIndex<Handler>> = LazyLock::new(|| {
     [
         aggregates::CALLS,
         arithmetic::CALLS,
@@ -42,7 +42,7 @@ static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let renamed = catalogue::all().filter(|function| function.engine.is_some()).map(|function| function.name);
-    CODED.keys().copied().chain(templates::names()).chain(renamed)
+    CODED.entries().map(|(name, _)| name).chain(templates::names()).chain(renamed)
 }
 
 /// Rewrites a call; a function neither side knows is refused.
@@ -57,7 +57,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
     collations::distinct(function)?;
     variants::settle_arguments(&name, function, context)?;
     coerced::settle_arguments(&name, function, context);
-    if let Some(handler) = CODED.get(name.as_str()) {
+    if let Some(handler) = CODED.get(&name) {
         *expr = handler(take(function), context)?;
         return Ok(Done::Yes);
     }
@@ -91,11 +91,12 @@ mod tests {
 
     #[test]
     fn what_the_dialect_adds_with_code_has_a_row_and_each_row_is_of_what_it_adds() {
-        let without: Vec<_> = CODED.keys().filter(|name| catalogue::find(name).is_none()).collect();
+        let names = CODED.entries().map(|(name, _)| name);
+        let without: Vec<_> = names.filter(|name| catalogue::find(name).is_none()).collect();
         assert!(without.is_empty(), "without a row: {without:?}");
         for function in catalogue::all().filter(|function| function.is(FunctionKind::Dialect)) {
             let name = function.name;
-            let is_added = CODED.contains_key(name)
+            let is_added = CODED.get(name).is_some()
                 || templates::is_known(name)
                 || function.engine.is_some()
                 || catalogue::is_table_function_of_dialect(name);

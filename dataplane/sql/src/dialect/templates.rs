@@ -4,7 +4,7 @@
 //! takes the place of each parameter; one that stands more than once is repeated, so it must not be
 //! volatile, and the sum of repetitions is bounded.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
@@ -18,6 +18,7 @@ use crate::ast::error::Error;
 use crate::ast::names::ours::WITHIN;
 use crate::ast::{VisitMut, any_expression, change_expressions, each_expression};
 use crate::functions::catalogue::{self, Class};
+use crate::functions::index::NameIndex;
 use crate::functions::types::Type;
 
 /// One line.
@@ -26,22 +27,22 @@ struct FunctionTemplate {
     body: Expr,
 }
 
-static TEMPLATES: LazyLock<HashMap<&'static str, Vec<FunctionTemplate>>> = LazyLock::new(|| {
-    let mut templates: HashMap<_, Vec<_>> = HashMap::new();
+static TEMPLATES: LazyLock<NameIndex<Vec<FunctionTemplate>>> = LazyLock::new(|| {
+    let mut templates: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (name, template) in include_str!("templates.txt").lines().filter_map(read) {
         templates.entry(name).or_default().push(template);
     }
-    templates
+    templates.into_iter().collect()
 });
 
 /// Whether a statement may call it by this name; names of our own begin with `_`.
 pub(super) fn is_known(name: &str) -> bool {
-    !name.starts_with('_') && TEMPLATES.contains_key(name)
+    !name.starts_with('_') && TEMPLATES.get(name).is_some()
 }
 
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    TEMPLATES.keys().copied().filter(|name| !name.starts_with('_'))
+    TEMPLATES.entries().map(|(name, _)| name).filter(|name| !name.starts_with('_'))
 }
 
 /// Whether one of them has so many parameters.
@@ -209,8 +210,8 @@ mod tests {
         for line in &lines {
             assert!(read(line).is_some(), "{line}");
         }
-        assert_eq!(TEMPLATES.values().map(Vec::len).sum::<usize>(), lines.len());
-        for (name, arities) in TEMPLATES.iter() {
+        assert_eq!(TEMPLATES.entries().map(|(_, arities)| arities.len()).sum::<usize>(), lines.len());
+        for (name, arities) in TEMPLATES.entries() {
             let mut counts: Vec<_> = arities.iter().map(|template| template.parameters.len()).collect();
             counts.sort_unstable();
             counts.dedup();
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn a_template_of_an_aggregate_or_of_chance_has_a_row_that_says_so() {
         for (name, template) in
-            TEMPLATES.iter().flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
+            TEMPLATES.entries().flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
         {
             let row = catalogue::find(name).cloned().unwrap_or_default();
             let is_unsaid = any_expression(&template.body, |expr| {
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn every_parameter_of_a_template_is_used() {
         for (name, template) in
-            TEMPLATES.iter().flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
+            TEMPLATES.entries().flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
         {
             let args = vec![Expr::value(sqlparser::ast::Value::Null); template.parameters.len()];
             let mut body = template.body.clone();

@@ -7,13 +7,13 @@
 //!
 //! A function of one expression has its row in `dialect/templates.txt`; here only if it departs from a default.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub use crate::functions::columns::{
     Answered, CallClause, Class, EqualValues, FunctionKind, ResultType, RowOrder, SafeWhen, SizeBound, TextArgument,
     TryCatches, VariantArgument,
 };
+use crate::functions::index::NameIndex;
 
 /// One row of the table. What it does not say has the default, which gives nothing away.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +45,7 @@ pub struct Function {
 /// The most rows, repetitions or characters one call may be asked for by a literal.
 pub const GENERATED_MAX: u64 = 10_000_000;
 
-static ROWS: LazyLock<HashMap<&'static str, Function>> =
+static ROWS: LazyLock<NameIndex<Function>> =
     LazyLock::new(|| all().map(|function| (function.name, function)).collect());
 
 /// The rows of the table, in its order.
@@ -55,7 +55,7 @@ pub fn all() -> impl Iterator<Item = Function> {
 
 /// The function of this name, in whatever case.
 pub fn find(name: &str) -> Option<&'static Function> {
-    ROWS.get(name.to_ascii_lowercase().as_str())
+    ROWS.get(name)
 }
 
 /// The function of this name that the engine has, or its grammar.
