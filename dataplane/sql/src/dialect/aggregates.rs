@@ -72,7 +72,7 @@ fn of_extreme_row(mut function: Function, _: &mut Context<'_>) -> Result<Expr, E
 
 /// `CORR` and `REGR_SLOPE` of a column that does not vary are NULL; the engine answers NaN.
 fn of_two_columns(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    super::templates::fill("_unless_nan", &[Expr::Function(function)], context)
+    super::templates::fill("_unless_nan", &mut [Expr::Function(function)], context)
 }
 
 /// The arguments, taken out.
@@ -251,10 +251,10 @@ fn array_union_agg(mut function: Function, context: &mut Context<'_>) -> Result<
     if context.type_of(&value) != Type::Json {
         return Err(Error::unsupported("ARRAY_UNION_AGG of something other than an array"));
     }
-    let numbered = super::templates::fill("_numbered_items", &[value], context)?;
+    let numbered = super::templates::fill("_numbered_items", &mut [value], context)?;
     put(&mut function, [numbered]);
     rename(&mut function, "list");
     let all = compose::call("flatten", [Expr::Function(function)]);
     let empty = Expr::Array(sqlparser::ast::Array { elem: Vec::new(), named: false });
-    super::templates::fill("_each_number_once", &[compose::call("coalesce", [all, empty])], context)
+    super::templates::fill("_each_number_once", &mut [compose::call("coalesce", [all, empty])], context)
 }

@@ -26,10 +26,10 @@ const SCALE: i64 = 6;
 /// `DIV0(a, b)`: of whole numbers it is exact, with six digits behind the point.
 fn quotient_or_zero(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = compose::bare_name(&function.name).unwrap_or_default();
-    let args: [Expr; 2] = exactly(&name, plain(function)?)?;
+    let mut args: [Expr; 2] = exactly(&name, plain(function)?)?;
     let is_whole = |value: &Expr| context.type_of(value) == Type::Integer || compose::is_null(value);
     let is_exact = args.iter().all(is_whole);
-    let quotient = templates::fill(&format!("_{name}"), &args, context)?;
+    let quotient = templates::fill(&format!("_{name}"), &mut args, context)?;
     Ok(if is_exact { compose::cast(quotient, compose::decimal(SCALE)) } else { quotient })
 }
 
@@ -73,7 +73,7 @@ fn to_scale(name: &str, value: Expr, count: Expr, context: &mut Context<'_>) -> 
             return Ok(compose::binary(compose::call(engine, [moved]), BinaryOperator::Multiply, unit));
         }
     }
-    templates::fill(if is_floor { "_floor" } else { "_ceil" }, &[value, count], context)
+    templates::fill(if is_floor { "_floor" } else { "_ceil" }, &mut [value, count], context)
 }
 
 /// The number of digits, which the engine wants whole.
@@ -112,7 +112,7 @@ fn round(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
         && context.type_of(value) != Type::Double
     {
         // the engine rounds within the digits of the number's type, and what is carried beyond them is lost
-        *value = templates::fill("_as_wide", &[take_expr(value)], context)?;
+        *value = templates::fill("_as_wide", &mut [take_expr(value)], context)?;
     }
     if args.len() == 2 {
         args = args.into_iter().enumerate().map(|(place, arg)| if place == 1 { whole(arg) } else { arg }).collect();
@@ -137,7 +137,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             let (dividend, divisor) = (take_expr(left), take_expr(right));
             let mut guarded = divisor.clone();
             guard(&mut guarded, context)?;
-            *expr = templates::fill("_long_quotient", &[dividend, divisor, guarded], context)?;
+            *expr = templates::fill("_long_quotient", &mut [dividend, divisor, guarded], context)?;
         }
         Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, right, .. } => guard(right, context)?,
         // whole numbers have 38 digits in the warehouse, and 64 bits in the engine
@@ -191,7 +191,7 @@ fn guard(divisor: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let taken = take_expr(divisor);
-    *divisor = templates::fill("_divisor", &[taken], context)?;
+    *divisor = templates::fill("_divisor", &mut [taken], context)?;
     Ok(())
 }
 

@@ -22,12 +22,12 @@ fn base64_encode(function: Function, context: &mut Context<'_>) -> Result<Expr, 
     let bytes = if context.type_of(&value) == Type::Blob { value } else { compose::call("encode", [value]) };
     let mut encoded = compose::call("to_base64", [bytes]);
     if let Some(alphabet) = alphabet {
-        encoded = templates::fill("_in_alphabet", &[encoded, alphabet], context)?;
+        encoded = templates::fill("_in_alphabet", &mut [encoded, alphabet], context)?;
     }
     match length.as_ref().map(compose::integer) {
         None | Some(Some(0)) => Ok(encoded),
         Some(Some(letters)) if letters > 0 => {
-            templates::fill("_in_lines", &[encoded, compose::text(format!("(.{{{letters}}})"))], context)
+            templates::fill("_in_lines", &mut [encoded, compose::text(format!("(.{{{letters}}})"))], context)
         }
         Some(_) => Err(Error::unsupported("BASE64_ENCODE with a length of lines that is not a literal")),
     }
@@ -47,7 +47,7 @@ fn hex_decode(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
 pub(super) fn of_digits(digits: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     match compose::literal(&digits) {
         Some(literal) if literal.len().is_multiple_of(2) => Ok(compose::call("unhex", [digits])),
-        _ => templates::fill("_of_digits", &[digits], context),
+        _ => templates::fill("_of_digits", &mut [digits], context),
     }
 }
 
@@ -57,9 +57,9 @@ fn shift(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [value, count] = exactly(&name, plain(function)?)?;
     let template = if name.ends_with("left") { "_shift_left" } else { "_shift_right" };
     if context.type_of(&value) != Type::Blob {
-        return templates::fill(template, &[value, count], context);
+        return templates::fill(template, &mut [value, count], context);
     }
     let bits = compose::cast(value, DataType::Bit(None));
-    let shifted = templates::fill(template, &[bits, count], context)?;
+    let shifted = templates::fill(template, &mut [bits, count], context)?;
     Ok(compose::cast(shifted, DataType::Blob(None)))
 }

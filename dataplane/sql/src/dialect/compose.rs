@@ -7,6 +7,7 @@ use sqlparser::ast::{
 
 pub(super) use crate::ast::call::{argument, call, literal};
 pub(super) use crate::ast::expression::{binary, cast, is_null, number, text};
+use crate::ast::names;
 
 /// Digits of the longest DECIMAL.
 pub(super) const PRECISION_MAX: u64 = 38;
@@ -71,6 +72,11 @@ pub(super) fn integer(expr: &Expr) -> Option<i64> {
         }
         _ => None,
     }
+}
+
+/// Whether a function is called by this name alone, in whatever case.
+pub(super) fn is_call_of(function: &Function, name: &str) -> bool {
+    names::single(&function.name).is_some_and(|called| called.value.eq_ignore_ascii_case(name))
 }
 
 /// The last part of a function's name, lower case; `None` when it is qualified.

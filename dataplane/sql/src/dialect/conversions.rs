@@ -112,7 +112,7 @@ fn from_format(
     let read = if is_try { "try_strptime" } else { "strptime" };
     let parsed = compose::call(read, [value, compose::text(format)]);
     if is_of_century {
-        let parsed = templates::fill("_of_century", &[parsed], context)?;
+        let parsed = templates::fill("_of_century", &mut [parsed], context)?;
         return Ok(compose::cast(parsed, target(name)));
     }
     offsets::noted(compose::cast(parsed, target(name)), offset, context)
@@ -146,7 +146,7 @@ fn from_scaled(name: &str, value: Expr, scale: i64, is_try: bool, context: &mut 
     if !fits || is_try {
         return Err(Error::unsupported(format!("a number as the format of {}", name.to_ascii_uppercase())));
     }
-    let moment = templates::fill("_scaled_seconds", &[value, compose::number(scale)], context)?;
+    let moment = templates::fill("_scaled_seconds", &mut [value, compose::number(scale)], context)?;
     Ok(if has_zone(name) { compose::cast(moment, target(name)) } else { moment })
 }
 
@@ -161,17 +161,17 @@ fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) 
         offset = offsets::told(&value, is_try, context);
     }
     let moment = if is_timestamp && known.is_number() {
-        templates::fill("_seconds", &[value], context)?
+        templates::fill("_seconds", &mut [value], context)?
     } else if known == Type::Text && has_zone(name) {
         let template = if is_try { "_try_with_offset" } else { "_with_offset" };
-        let moment = templates::fill(template, &[value], context)?;
+        let moment = templates::fill(template, &mut [value], context)?;
         return offsets::noted(moment, offset, context);
     } else if is_timestamp && known == Type::Text && !is_try && digits_alone(&value) {
-        return templates::fill("_digits_or_text", &[value], context);
+        return templates::fill("_digits_or_text", &mut [value], context);
     } else if is_timestamp && known == Type::Unknown && !is_try && !has_zone(name) {
-        return templates::fill("_seconds_or_text", &[value], context);
+        return templates::fill("_seconds_or_text", &mut [value], context);
     } else if !has_zone(name) && known == Type::Text && !is_try && (digits_alone(&value) || is_of_variant(&value)) {
-        return Ok(compose::cast(templates::fill("_digits_or_text", &[value], context)?, target(name)));
+        return Ok(compose::cast(templates::fill("_digits_or_text", &mut [value], context)?, target(name)));
     } else {
         let value = match known {
             Type::Text if matches!(name, "date" | "to_date") => moments::day(value, is_try, context)?,
@@ -234,7 +234,7 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
                 return Ok(compose::cast(made, DataType::Varchar(None)));
             }
             let value = if known == Type::Time {
-                templates::fill("_on_a_day", &[value], context)?
+                templates::fill("_on_a_day", &mut [value], context)?
             } else {
                 instant(value, context)
             };

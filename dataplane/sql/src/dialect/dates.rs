@@ -99,7 +99,7 @@ fn add(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
         (Some("nanosecond"), Some(count)) if count % 1000 == 0 => ("microsecond", compose::number(count / 1000)),
         (Some("nanosecond"), _) => {
             let moment = to_nanoseconds(date, &name, context)?;
-            return templates::fill("_add_nanoseconds", &[moment, amount], context);
+            return templates::fill("_add_nanoseconds", &mut [moment, amount], context);
         }
         _ => (unit(&word, &name)?, amount),
     };
@@ -140,12 +140,12 @@ fn diff(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [word, from, to] = exactly(&name, plain(function)?)?;
     if part(&word) == Some("nanosecond") {
         let (from, to) = (to_nanoseconds(from, &name, context)?, to_nanoseconds(to, &name, context)?);
-        return templates::fill("_nanoseconds", &[from, to], context);
+        return templates::fill("_nanoseconds", &mut [from, to], context);
     }
     let (from, to) = (instant(from, context), instant(to, context));
     let unit = unit(&word, &name)?;
     if unit == "week" {
-        return templates::fill("_week_diff", &[from, to], context);
+        return templates::fill("_week_diff", &mut [from, to], context);
     }
     Ok(compose::call("date_diff", [compose::text(unit), from, to]))
 }
@@ -178,7 +178,7 @@ fn truncated(word: &Expr, date: Expr, context: &mut Context<'_>) -> Result<Expr,
     let unit = unit(word, "date_trunc")?;
     let date = instant(date, context);
     if context.type_of(&date) == Type::Time {
-        return templates::fill("_cut_time", &[compose::text(unit), date], context);
+        return templates::fill("_cut_time", &mut [compose::text(unit), date], context);
     }
     if let Some(LocalClock { time, ahead }) = offsets::local(&date, context) {
         return offsets::at_place(compose::call("date_trunc", [compose::text(unit), time]), ahead, context);
@@ -229,10 +229,10 @@ fn add_months(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
         None => compose::cast(months, DataType::Integer(None)),
     };
     if let Some(LocalClock { time, ahead }) = offsets::local(&date, context) {
-        let moved = templates::fill("_add_months", &[time, months], context)?;
+        let moved = templates::fill("_add_months", &mut [time, months], context)?;
         return offsets::at_place(moved, ahead, context);
     }
-    templates::fill("_add_months", &[date, months], context)
+    templates::fill("_add_months", &mut [date, months], context)
 }
 
 /// `LAST_DAY(date[, unit])`.
@@ -243,9 +243,9 @@ fn last_day(function: Function, context: &mut Context<'_>) -> Result<Expr, Error
     let date = on_a_clock(date, context);
     match word.map(|word| unit(&word, "last_day")).transpose()? {
         None | Some("month") => Ok(compose::call("last_day", [date])),
-        Some("quarter") => templates::fill("_quarter_end", &[date], context),
-        Some("year") => templates::fill("_year_end", &[date], context),
-        Some("week") => templates::fill("_week_end", &[date], context),
+        Some("quarter") => templates::fill("_quarter_end", &mut [date], context),
+        Some("year") => templates::fill("_year_end", &mut [date], context),
+        Some("week") => templates::fill("_week_end", &mut [date], context),
         Some(other) => Err(Error::unsupported(format!("LAST_DAY of a {other}"))),
     }
 }
@@ -256,7 +256,7 @@ fn months_between(function: Function, context: &mut Context<'_>) -> Result<Expr,
     let types = (context.type_of(&first), context.type_of(&second));
     if types.0 == Type::Timestamp || types.1 == Type::Timestamp {
         let moment = |expr: Expr| compose::cast(expr, timestamp());
-        return templates::fill("_months_between_moments", &[moment(first), moment(second)], context);
+        return templates::fill("_months_between_moments", &mut [moment(first), moment(second)], context);
     }
     let date = |expr: Expr, context: &Context<'_>| match context.type_of(&expr) {
         Type::Date => Ok(expr),
@@ -264,7 +264,7 @@ fn months_between(function: Function, context: &mut Context<'_>) -> Result<Expr,
         _ => Err(Error::unsupported("MONTHS_BETWEEN of something other than dates")),
     };
     let (first, second) = (date(first, context)?, date(second, context)?);
-    templates::fill("_months_between", &[first, second], context)
+    templates::fill("_months_between", &mut [first, second], context)
 }
 
 /// `TIME_SLICE(moment, length, unit[, 'START' | 'END'])`: slices are counted from 1970.
@@ -286,7 +286,7 @@ fn time_slice(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
         "week" => "_week_slice",
         _ => "_slice",
     };
-    let start = templates::fill(template, &[width.clone(), compose::cast(moment.clone(), timestamp())], context)?;
+    let start = templates::fill(template, &mut [width.clone(), compose::cast(moment.clone(), timestamp())], context)?;
     let side = side.as_ref().map(|side| compose::literal(side).unwrap_or_default().to_ascii_uppercase());
     let slice = match side.as_deref() {
         None | Some("START") => start,
@@ -313,7 +313,7 @@ fn weekday(template: &str, function: Function, context: &mut Context<'_>) -> Res
     let name = function.name.to_string();
     let [date, day] = exactly(&name, plain(function)?)?;
     let number = match compose::literal(&day).map(str::to_ascii_lowercase) {
-        None => templates::fill("_weekday", &[day], context)?,
+        None => templates::fill("_weekday", &mut [day], context)?,
         Some(word) => {
             let found = DAYS.iter().zip(1..).find(|(start, _)| word.starts_with(**start));
             let refused = || Error::unsupported(format!("{} of a day with no such name", name.to_ascii_uppercase()));
@@ -321,5 +321,5 @@ fn weekday(template: &str, function: Function, context: &mut Context<'_>) -> Res
         }
     };
     let date = on_a_clock(date, context);
-    templates::fill(template, &[date, number], context)
+    templates::fill(template, &mut [date, number], context)
 }

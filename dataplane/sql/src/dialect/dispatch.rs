@@ -70,8 +70,8 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         if is_of_engine && !templates::takes(&name, arity(function)) {
             return Ok(Done::No);
         }
-        let args = plain(take(function))?;
-        *expr = templates::fill(&name, &args, context)?;
+        let mut args = plain(take(function))?;
+        *expr = templates::fill(&name, &mut args, context)?;
         return Ok(Done::Yes);
     }
     if !is_of_engine {

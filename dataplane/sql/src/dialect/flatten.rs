@@ -133,15 +133,15 @@ fn flatten(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Er
         };
         return filled(1, vec![("input", input), ("number", number), ("shown", shown)]);
     }
-    let args = [input, number];
-    let mut items = templates::fill(template, &args, context)?;
+    let mut args = [input, number];
+    let mut items = templates::fill(template, &mut args.clone(), context)?;
     if is_outer {
         let is_there = compose::binary(
             compose::call("len", [items.clone()]),
             sqlparser::ast::BinaryOperator::Gt,
             compose::number(0),
         );
-        items = compose::case(None, vec![(is_there, items)], Some(templates::fill("_no_items", &args, context)?));
+        items = compose::case(None, vec![(is_there, items)], Some(templates::fill("_no_items", &mut args, context)?));
     }
     let shown = if along.is_empty() { "_sluice_item.path" } else { PATH_ALONG };
     filled(0, vec![("items", items), ("shown", templates::around(shown, compose::text(along))?)])
@@ -163,7 +163,7 @@ fn strtok_split_to_table(given: &mut Arguments, context: &mut Context<'_>) -> Re
     let text = text.ok_or_else(|| Error::unsupported("STRTOK_SPLIT_TO_TABLE without its text"))?;
     let delimiters = given.take("delimiter_list", 1).unwrap_or_else(|| compose::text(" "));
     let number = seq::of(&text);
-    let tokens = templates::fill("_tokens", &[text, delimiters], context)?;
+    let tokens = templates::fill("_tokens", &mut [text, delimiters], context)?;
     filled(4, vec![("input", tokens), ("number", number)])
 }
 

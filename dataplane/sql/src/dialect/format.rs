@@ -48,7 +48,7 @@ fn filled(text: &str, values: &[Expr], context: &mut Context<'_>) -> Result<Expr
         let value = next.checked_sub(1).and_then(|at| values.get(at));
         let value = value.ok_or_else(|| Error::unsupported("FORMAT with fewer values than its text takes"))?;
         pieces.push(compose::text(std::mem::take(&mut plain)));
-        pieces.push(templates::fill(template, std::slice::from_ref(value), context)?);
+        pieces.push(templates::fill(template, &mut [value.clone()], context)?);
     }
     plain.push_str(rest);
     let joined = |whole, piece| compose::binary(whole, BinaryOperator::StringConcat, piece);

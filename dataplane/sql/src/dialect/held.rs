@@ -195,7 +195,7 @@ fn hold(value: &mut Expr, length: Option<u64>, context: &mut Context<'_>) -> Res
     let refusal = compose::text(format!("{TOO_LONG}({length})"));
     let template = if templates::is_volatile(value) { "_held_once" } else { "_held" };
     let length = compose::number(i64::try_from(length).unwrap_or(i64::MAX));
-    *value = templates::fill(template, &[take_expr(value), length, refusal], context)?;
+    *value = templates::fill(template, &mut [take_expr(value), length, refusal], context)?;
     Ok(())
 }
 

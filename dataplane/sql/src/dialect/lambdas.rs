@@ -183,7 +183,7 @@ fn transform(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
     let is_counted = matches!(args.get(1), Some(Expr::Lambda(lambda)) if context.type_of(&lambda.body) == Type::Double);
     let made = compose::call("to_json", [compose::call("list_transform", args)]);
     // a whole number that was calculated has no fraction: the list holds numbers and nothing else
-    if is_counted { templates::fill("_whole_numbers", &[made], context) } else { Ok(made) }
+    if is_counted { templates::fill("_whole_numbers", &mut [made], context) } else { Ok(made) }
 }
 
 fn filter(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {

@@ -25,7 +25,7 @@ fn edit_distance(function: Function, context: &mut Context<'_>) -> Result<Expr, 
         of_letters(NAME, "levenshtein", [&one, &other], context)?
     };
     match most {
-        Some(most) => templates::fill("_at_most", &[one, other, distance, most], context),
+        Some(most) => templates::fill("_at_most", &mut [one, other, distance, most], context),
         None => Ok(distance),
     }
 }
@@ -41,7 +41,7 @@ fn similarity(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
     } else {
         of_letters(NAME, "jaro_winkler_similarity", [&one, &other], context)?
     };
-    templates::fill("_percent", &[similarity], context)
+    templates::fill("_percent", &mut [similarity], context)
 }
 
 /// Whether it is a literal whose letters are bytes.
@@ -51,17 +51,17 @@ fn has_ascii_alone(text: &Expr) -> bool {
 
 /// The engine's function of this name over letters.
 fn of_letters(name: &str, engine: &str, [one, other]: [&Expr; 2], context: &mut Context<'_>) -> Result<Expr, Error> {
-    let shared = templates::fill("_shared_letters", &[one.clone(), other.clone()], context)?;
+    let shared = templates::fill("_shared_letters", &mut [one.clone(), other.clone()], context)?;
     context.copy(2 * (templates::size(one) + templates::size(other) + templates::size(&shared)))?;
     let in_ascii = |text: &Expr, rest: &str, context: &mut Context<'_>| {
-        templates::fill("_in_ascii", &[text.clone(), shared.clone(), compose::text(rest)], context)
+        templates::fill("_in_ascii", &mut [text.clone(), shared.clone(), compose::text(rest)], context)
     };
     let (first, second) = (in_ascii(one, "<", context)?, in_ascii(other, ">", context)?);
     let lettered = compose::call(engine, [first, second]);
     let of_bytes = compose::call(engine, [one.clone(), other.clone()]);
     let refusal = format!("{} of texts with over 80 letters in common", name.to_ascii_uppercase());
-    let args = [one.clone(), other.clone(), of_bytes, shared, lettered, compose::text(refusal)];
-    templates::fill("_of_letters", &args, context)
+    let mut args = [one.clone(), other.clone(), of_bytes, shared, lettered, compose::text(refusal)];
+    templates::fill("_of_letters", &mut args, context)
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ fn bound_widths(name: &str, text: &mut Expr, context: &mut Context<'_>) -> Resul
     }
     let most = compose::number(i64::try_from(GENERATED_MAX).unwrap_or(i64::MAX));
     let taken = take_expr(text);
-    *text = templates::fill(&format!("_{name}"), &[taken, most, compose::text(too_many(name))], context)?;
+    *text = templates::fill(&format!("_{name}"), &mut [taken, most, compose::text(too_many(name))], context)?;
     Ok(())
 }
 

@@ -17,7 +17,7 @@ pub(super) fn written(text: Expr, tried: bool, context: &mut Context<'_>) -> Res
     if compose::literal(&text).is_some() || templates::is_volatile(&text) {
         return Ok(literal(text));
     }
-    templates::fill(if tried { "_try_day_first" } else { "_day_first" }, &[text], context)
+    templates::fill(if tried { "_try_day_first" } else { "_day_first" }, &mut [text], context)
 }
 
 /// The same of a date. Behind a day the engine reads on for a time, and leaves out what is none
@@ -26,7 +26,7 @@ pub(super) fn day(text: Expr, tried: bool, context: &mut Context<'_>) -> Result<
     let text = written(text, tried, context)?;
     match compose::literal(&text) {
         Some(literal) if !may_go_on(literal) => Ok(text),
-        _ => templates::fill("_day", &[text], context),
+        _ => templates::fill("_day", &mut [text], context),
     }
 }
 
@@ -41,7 +41,7 @@ fn may_go_on(literal: &str) -> bool {
 pub(super) fn within_a_day(text: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     match compose::literal(&text) {
         Some(literal) if !literal.trim_start().starts_with("24:") => Ok(text),
-        _ => templates::fill("_within_a_day", &[text], context),
+        _ => templates::fill("_within_a_day", &mut [text], context),
     }
 }
 

@@ -92,8 +92,8 @@ fn step(at: Expr, path: &mut Path, key: Expr, context: &mut Context<'_>) -> Resu
 /// A key that is not constant: a number counts, a text names, anything else cannot be told.
 fn computed(value: Expr, key: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     match context.type_of(&key) {
-        Type::Integer | Type::Decimal => templates::fill("_item", &[value, key], context),
-        Type::Text => templates::fill("_member", &[value, key], context),
+        Type::Integer | Type::Decimal => templates::fill("_item", &mut [value, key], context),
+        Type::Text => templates::fill("_member", &mut [value, key], context),
         _ => Err(Error::unsupported("a computed path whose key has no known type")),
     }
 }

@@ -94,12 +94,12 @@ fn count(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let mut args = plain(function)?;
     let parameters = if args.len() == 4 { args.pop() } else { None };
     let Some(parameters) = parameters else {
-        return templates::fill("_regexp_count", &args, context);
+        return templates::fill("_regexp_count", &mut args, context);
     };
     let parameters = Parameters::of(Some(&parameters))?;
     let [text, pattern, start] = exactly("regexp_count", args)?;
     let pattern = parameters.pattern(pattern);
-    templates::fill("_regexp_count", &[text, pattern, start, parameters.options()], context)
+    templates::fill("_regexp_count", &mut [text, pattern, start, parameters.options()], context)
 }
 
 /// `REGEXP_INSTR(s, p[, position[, occurrence[, option[, parameters]]]])`.
@@ -122,21 +122,21 @@ fn place(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let Parameters { options, by_line, extracts: _ } = Parameters::of(parameters.as_ref())?;
     let flags = format!("{}{}", options.replace('c', ""), if by_line { "m" } else { "" });
     let flags = if flags.is_empty() { flags } else { format!("(?{flags})") };
-    templates::fill(template, &[text, pattern, start, nth, compose::text(flags)], context)
+    templates::fill(template, &mut [text, pattern, start, nth, compose::text(flags)], context)
 }
 
 /// `REGEXP_SUBSTR(s, p[, position[, occurrence[, parameters[, group]]]])`.
 fn one(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let mut args = plain(function)?;
     if args.len() < 5 {
-        return templates::fill("_regexp_substr", &args, context);
+        return templates::fill("_regexp_substr", &mut args, context);
     }
     let group = if args.len() == 6 { args.pop() } else { None };
     let [text, pattern, start, nth, parameters] = exactly("regexp_substr", args)?;
     let parameters = Parameters::of(Some(&parameters))?;
     let group = group.unwrap_or_else(|| compose::number(parameters.group(&pattern)));
     let pattern = parameters.pattern(pattern);
-    templates::fill("_regexp_group", &[text, pattern, start, nth, group, parameters.options()], context)
+    templates::fill("_regexp_group", &mut [text, pattern, start, nth, group, parameters.options()], context)
 }
 
 /// `REGEXP_SUBSTR_ALL(s, p[, position[, occurrence[, parameters[, group]]]])`.
@@ -154,7 +154,7 @@ fn all(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let parameters = Parameters::of(parameters.as_ref())?;
     let group = group.unwrap_or_else(|| compose::number(parameters.group(&pattern)));
     let pattern = parameters.pattern(pattern);
-    templates::fill("_regexp_all", &[text, pattern, start, nth, group, parameters.options()], context)
+    templates::fill("_regexp_all", &mut [text, pattern, start, nth, group, parameters.options()], context)
 }
 
 /// `REGEXP_REPLACE(s, p[, r[, position[, occurrence[, parameters]]]])`: all matches. Four arguments
@@ -162,7 +162,7 @@ fn all(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
 fn replace(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let mut args = plain(function)?;
     if args.len() < 4 {
-        return templates::fill("_regexp_replace", &args, context);
+        return templates::fill("_regexp_replace", &mut args, context);
     }
     if args.len() == 4 && args.get(3).is_some_and(|last| compose::literal(last).is_some()) {
         return Ok(compose::call("regexp_replace", args));
@@ -181,8 +181,8 @@ fn replace(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
         if refers(&replacement) {
             return Err(refused());
         }
-        let args = [text, parameters.pattern(pattern), replacement, start, nth, parameters.options()];
-        return templates::fill("_regexp_replace_nth", &args, context);
+        let mut args = [text, parameters.pattern(pattern), replacement, start, nth, parameters.options()];
+        return templates::fill("_regexp_replace_nth", &mut args, context);
     }
     args.truncate(3);
     let [text, pattern, replacement] = exactly("regexp_replace", args)?;
@@ -191,8 +191,8 @@ fn replace(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
     if start == 1 {
         return Ok(compose::call("regexp_replace", [text, pattern, replacement, options]));
     }
-    let args = [text, pattern, replacement, compose::number(start), options];
-    templates::fill("_regexp_replace_from", &args, context)
+    let mut args = [text, pattern, replacement, compose::number(start), options];
+    templates::fill("_regexp_replace_from", &mut args, context)
 }
 
 /// Whether a replacement may name groups of its pattern.

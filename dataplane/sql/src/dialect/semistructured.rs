@@ -31,15 +31,15 @@ pub(super) const CALLS: &[(&[&str], Handler)] = &[
 
 /// `OBJECT_CONSTRUCT(k, v, …)`: members that are NULL are left out.
 fn object_construct(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let args = plain(function)?;
+    let mut args = plain(function)?;
     if let [Expr::Identifier(_)] = args.as_slice() {
-        return templates::fill("_object_of_row", &args, context);
+        return templates::fill("_object_of_row", &mut args, context);
     }
     let args = paired("object_construct", &args)?;
     if args.iter().all(is_never_null) {
         return Ok(compose::call("json_object", args));
     }
-    templates::fill("_object_without_nulls", &[entries(&args)], context)
+    templates::fill("_object_without_nulls", &mut [entries(&args)], context)
 }
 
 /// A list of keys and values.
@@ -90,20 +90,20 @@ fn members(name: &str, template: &str, function: Function, context: &mut Context
         }
         _ => compose::call("list_value", keys),
     };
-    templates::fill(template, &[object, keys], context)
+    templates::fill(template, &mut [object, keys], context)
 }
 
 /// `OBJECT_CONSTRUCT_KEEP_NULL(k, v, …)`.
 fn object_construct_keep_null(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let args = plain(function)?;
+    let mut args = plain(function)?;
     if let [Expr::Identifier(_)] = args.as_slice() {
-        return templates::fill("_object_of_row_with_nulls", &args, context);
+        return templates::fill("_object_of_row_with_nulls", &mut args, context);
     }
     let args = paired("object_construct_keep_null", &args)?;
     if args.iter().step_by(2).all(is_never_null) {
         return Ok(compose::call("json_object", args));
     }
-    templates::fill("_object_with_nulls", &[entries(&args)], context)
+    templates::fill("_object_with_nulls", &mut [entries(&args)], context)
 }
 
 /// Keys and values, without those whose key is NULL.
@@ -123,7 +123,7 @@ fn array_construct(function: Function, _: &mut Context<'_>) -> Result<Expr, Erro
 
 fn array_construct_compact(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let array = compose::call("json_array", plain(function)?);
-    templates::fill("array_compact", &[array], context)
+    templates::fill("array_compact", &mut [array], context)
 }
 
 /// `TYPEOF(variant)` in the warehouse's words; of anything else the engine's answer.
@@ -132,7 +132,7 @@ fn type_name(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
     match context.type_of(&value) {
         Type::Json => match lost_types::word(&value, context)? {
             Some(word) => Ok(word),
-            None => templates::fill("_typeof", &[value], context),
+            None => templates::fill("_typeof", &mut [value], context),
         },
         _ => Ok(compose::call("typeof", [value])),
     }
@@ -144,7 +144,7 @@ fn normal(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
     if compose::integer(&generator).is_some() || matches!(generator, Expr::Identifier(_)) {
         return Err(Error::unsupported("NORMAL with a generator other than RANDOM()"));
     }
-    templates::fill("_normal", &[mean, deviation], context)
+    templates::fill("_normal", &mut [mean, deviation], context)
 }
 
 /// `ARRAY_INSERT(array, position, x)`: a negative position counts from the end, and beyond the end the array is
@@ -160,7 +160,7 @@ fn array_insert(function: Function, context: &mut Context<'_>) -> Result<Expr, E
             return Err(Error::unsupported(message));
         }
     };
-    templates::fill(template, &[array, position, value], context)
+    templates::fill(template, &mut [array, position, value], context)
 }
 
 /// `RANDOM()`: the engine keeps a seed for all of a connection, not for one call.
@@ -169,7 +169,7 @@ fn random(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
     if !args.is_empty() {
         return Err(Error::unsupported("RANDOM with a seed"));
     }
-    templates::fill("random", &args, context)
+    templates::fill("random", &mut [], context)
 }
 
 /// `UNIFORM(low, high, RANDOM())`; of a constant generator it would be the same in each row.
@@ -179,20 +179,20 @@ fn uniform(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
         return Err(Error::unsupported("UNIFORM with a generator other than RANDOM()"));
     }
     let whole = [&low, &high].iter().all(|bound| context.type_of(bound) == Type::Integer);
-    templates::fill(if whole { "_uniform_integer" } else { "_uniform_float" }, &[low, high], context)
+    templates::fill(if whole { "_uniform_integer" } else { "_uniform_float" }, &mut [low, high], context)
 }
 
 /// The template over a variant, the engine's own function over one of its lists.
 fn over_json(function: Function, array: usize, template: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string().to_ascii_lowercase();
     let joins = name == "array_cat";
-    let args = plain(function)?;
+    let mut args = plain(function)?;
     let is_absent = args.get(array).is_some_and(compose::is_null) || joins && args.iter().any(compose::is_null);
     if is_absent {
         return Ok(compose::cast(Expr::value(Value::Null), DataType::JSON));
     }
     if args.get(array).is_some_and(|value| context.type_of(value) == Type::Json) {
-        return templates::fill(template, &args, context);
+        return templates::fill(template, &mut args, context);
     }
     Ok(compose::call(&name, args))
 }
@@ -232,5 +232,5 @@ fn search(function: Function, template: &str, context: &mut Context<'_>) -> Resu
     if is_list(&first, context) && !matches!(context.type_of(&second), Type::List | Type::Json) {
         return Ok(compose::call(&name, [first, second]));
     }
-    templates::fill(template, &[first, second], context)
+    templates::fill(template, &mut [first, second], context)
 }

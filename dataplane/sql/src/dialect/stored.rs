@@ -189,8 +189,8 @@ fn moments_literal(value: Expr, column: Type) -> Expr {
 /// Text that is known when the statement runs.
 fn read(text: Expr, column: Type, context: &mut Context<'_>) -> Result<Expr, Error> {
     match column {
-        Type::Boolean => templates::fill("to_boolean", &[text], context),
-        Type::TimestampTz => templates::fill("_with_offset", &[text], context),
+        Type::Boolean => templates::fill("to_boolean", &mut [text], context),
+        Type::TimestampTz => templates::fill("_with_offset", &mut [text], context),
         Type::Date => moments::day(text, false, context),
         // the engine makes it the column's type, which may count nanoseconds
         _ => moments::written(text, false, context),
@@ -210,7 +210,7 @@ fn variant(value: Expr, known: Type, context: &mut Context<'_>) -> Result<Expr, 
             {
                 Ok(compose::call("to_json", [value]))
             }
-            _ => templates::fill("_variant_of_text", &[value], context),
+            _ => templates::fill("_variant_of_text", &mut [value], context),
         },
         _ => Ok(compose::call("to_json", [value])),
     }

@@ -4,19 +4,20 @@
 //! takes the place of each parameter; one that stands more than once is repeated, so it must not be
 //! volatile, and the sum of repetitions is bounded.
 
+mod substitution;
+
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use sqlparser::ast::{Expr, Ident, OneOrManyWithParens, VisitorMut};
+use sqlparser::ast::{Expr, Ident, OneOrManyWithParens};
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
+use substitution::ArgumentSubstitution;
 
 use super::{Context, compose};
-use crate::ast::call::arguments;
 use crate::ast::error::Error;
-use crate::ast::names::ours::WITHIN;
-use crate::ast::{VisitMut, any_expression, change_expressions, each_expression};
+use crate::ast::names::{self, ours::WITHIN};
+use crate::ast::{any_expression, change_expressions, each_expression};
 use crate::functions::catalogue::{self, Class};
 use crate::functions::index::NameIndex;
 use crate::functions::types::Type;
@@ -24,7 +25,27 @@ use crate::functions::types::Type;
 /// One line.
 struct FunctionTemplate {
     parameters: Vec<String>,
+    /// How often each of them stands in the body.
+    uses: Vec<usize>,
+    /// Whether `to_json` is called in it, which a variant does not need.
+    makes_variants: bool,
     body: Expr,
+}
+
+impl FunctionTemplate {
+    fn new(parameters: Vec<String>, body: Expr) -> Self {
+        let (mut uses, mut makes_variants) = (vec![0; parameters.len()], false);
+        each_expression(&body, |expr| match expr {
+            Expr::Identifier(name) => {
+                for (used, parameter) in uses.iter_mut().zip(&parameters) {
+                    *used += usize::from(*parameter == name.value);
+                }
+            }
+            Expr::Function(function) => makes_variants |= compose::is_call_of(function, "to_json"),
+            _ => {}
+        });
+        Self { parameters, uses, makes_variants, body }
+    }
 }
 
 static TEMPLATES: LazyLock<NameIndex<Vec<FunctionTemplate>>> = LazyLock::new(|| {
@@ -50,91 +71,34 @@ pub(super) fn takes(name: &str, arity: usize) -> bool {
     TEMPLATES.get(name).is_some_and(|all| all.iter().any(|template| template.parameters.len() == arity))
 }
 
-/// The template of this name over these arguments.
-pub(super) fn fill(name: &str, args: &[Expr], context: &mut Context<'_>) -> Result<Expr, Error> {
+/// The template of this name over these arguments, which it takes.
+pub(super) fn fill(name: &str, args: &mut [Expr], context: &mut Context<'_>) -> Result<Expr, Error> {
     let template = TEMPLATES
         .get(name)
         .and_then(|arities| arities.iter().find(|template| template.parameters.len() == args.len()))
         .ok_or_else(|| Error::unsupported(format!("{name} with {} arguments", args.len())))?;
-    let mut body = template.body.clone();
-    let variants = args.iter().map(|arg| context.type_of(arg) == Type::Json).collect();
-    let mut hole = ArgumentSubstitution { template, args, uses: vec![0; args.len()], variants };
-    let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
-    for (used, arg) in hole.uses.iter().zip(args) {
-        if *used > 1 {
+    for (uses, arg) in template.uses.iter().zip(args.iter()) {
+        if *uses > 1 {
             if is_volatile(arg) {
                 let name = name.trim_start_matches('_');
                 return Err(Error::unsupported(format!("{name} over a volatile argument")));
             }
-            context.copy(size(arg) * (used - 1))?;
+            context.copy(size(arg) * (uses - 1))?;
         }
     }
-    Ok(body)
+    let is_variant = |arg: &Expr| context.type_of(arg) == Type::Json;
+    let variants = if template.makes_variants { args.iter().map(is_variant).collect() } else { Vec::new() };
+    Ok(ArgumentSubstitution { template, args, variants }.filled(&template.body))
 }
 
 /// An expression of the engine, made for the case, with the argument where it says `x`.
 pub(super) fn around(text: &str, arg: Expr) -> Result<Expr, Error> {
     let unreadable = || Error::unsupported("this expression");
     let mut parser = Parser::new(&DuckDbDialect {}).try_with_sql(text).map_err(|_| unreadable())?;
-    let mut body = parser.parse_expr().map_err(|_| unreadable())?;
-    let template = FunctionTemplate { parameters: vec!["x".to_owned()], body: body.clone() };
-    let args = [arg];
-    let mut hole = ArgumentSubstitution { template: &template, args: &args, uses: vec![0], variants: Vec::new() };
-    let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
-    Ok(body)
-}
-
-struct ArgumentSubstitution<'a> {
-    template: &'a FunctionTemplate,
-    args: &'a [Expr],
-    uses: Vec<usize>,
-    /// Which arguments are variants, so need no `to_json`.
-    variants: Vec<bool>,
-}
-
-impl ArgumentSubstitution<'_> {
-    fn parameter(&self, expr: &Expr) -> Option<usize> {
-        let Expr::Identifier(Ident { value, .. }) = expr else {
-            return None;
-        };
-        self.template.parameters.iter().position(|parameter| parameter == value)
-    }
-
-    /// `to_json(parameter)` of a variant is the variant.
-    fn needless(&self, expr: &Expr) -> Option<Expr> {
-        let Expr::Function(function) = expr else {
-            return None;
-        };
-        if compose::bare_name(&function.name).as_deref() != Some("to_json") {
-            return None;
-        }
-        let inner = arguments(function).next()?;
-        let at = self.parameter(inner)?;
-        self.variants.get(at).copied().unwrap_or(false).then(|| inner.clone())
-    }
-}
-
-impl VisitorMut for ArgumentSubstitution<'_> {
-    type Break = std::convert::Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if let Some(inner) = self.needless(expr) {
-            *expr = inner;
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// Leaves first, so that what was put in is not looked through again.
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        let Some(at) = self.parameter(expr) else {
-            return ControlFlow::Continue(());
-        };
-        if let (Some(arg), Some(used)) = (self.args.get(at), self.uses.get_mut(at)) {
-            *used += 1;
-            *expr = arg.clone();
-        }
-        ControlFlow::Continue(())
-    }
+    let body = parser.parse_expr().map_err(|_| unreadable())?;
+    let template = FunctionTemplate::new(vec!["x".to_owned()], body);
+    let mut hole = ArgumentSubstitution { template: &template, args: &mut [arg], variants: Vec::new() };
+    Ok(hole.filled(&template.body))
 }
 
 fn lambdas(body: &Expr) -> Vec<String> {
@@ -167,8 +131,16 @@ fn set_apart(body: &mut Expr) {
     });
 }
 
+/// Whether no other expression stands in it.
+fn is_leaf(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_))
+}
+
 /// How many expressions stand in it.
 pub(super) fn size(expr: &Expr) -> usize {
+    if is_leaf(expr) {
+        return 1;
+    }
     let mut count = 0;
     each_expression(expr, |_| count += 1);
     count
@@ -177,12 +149,13 @@ pub(super) fn size(expr: &Expr) -> usize {
 /// Whether it may be something else when it is evaluated again. What has one answer in a statement is not: repeating it
 /// is harmless.
 pub(super) fn is_volatile(expr: &Expr) -> bool {
-    any_expression(expr, |expr| match expr {
-        Expr::Function(function) => compose::bare_name(&function.name)
-            .and_then(|name| catalogue::find(&name))
-            .is_some_and(|known| matches!(known.class, Class::Volatile | Class::Write)),
-        _ => false,
-    })
+    !is_leaf(expr)
+        && any_expression(expr, |expr| match expr {
+            Expr::Function(function) => names::single(&function.name)
+                .and_then(|name| catalogue::find(&name.value))
+                .is_some_and(|known| matches!(known.class, Class::Volatile | Class::Write)),
+            _ => false,
+        })
 }
 
 /// `name(a, b) = expression`; comments and blank lines are none.
@@ -195,12 +168,15 @@ fn read(line: &'static str) -> Option<(&'static str, FunctionTemplate)> {
     let parameters = parameters.split(',').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect();
     let mut body = Parser::new(&DuckDbDialect {}).try_with_sql(body).ok()?.parse_expr().ok()?;
     set_apart(&mut body);
-    Some((name, FunctionTemplate { parameters, body }))
+    Some((name, FunctionTemplate::new(parameters, body)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
+    use crate::ast::VisitMut;
     use crate::functions::catalogue::FunctionKind;
 
     #[test]
@@ -246,12 +222,27 @@ mod tests {
         for (name, template) in
             TEMPLATES.entries().flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
         {
-            let args = vec![Expr::value(sqlparser::ast::Value::Null); template.parameters.len()];
-            let mut body = template.body.clone();
-            let mut fill =
-                ArgumentSubstitution { template, args: &args, uses: vec![0; args.len()], variants: Vec::new() };
-            let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut fill);
-            assert!(fill.uses.iter().all(|used| *used > 0), "{name}");
+            assert!(template.uses.iter().all(|used| *used > 0), "{name}");
+        }
+    }
+
+    /// Both with arguments that are variants and with others.
+    #[test]
+    fn a_body_is_filled_while_it_is_copied_as_a_copy_of_it_is_filled() {
+        for (name, template) in
+            TEMPLATES.entries().flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
+        {
+            let given = |parameter: &String| Expr::Identifier(Ident::new(format!("given_{parameter}")));
+            for variants in [Vec::new(), vec![true; template.parameters.len()]] {
+                let mut args: Vec<Expr> = template.parameters.iter().map(given).collect();
+                let mut again = args.clone();
+                let variants_again = variants.clone();
+                let made = ArgumentSubstitution { template, args: &mut args, variants }.filled(&template.body);
+                let mut body = template.body.clone();
+                let mut hole = ArgumentSubstitution { template, args: &mut again, variants: variants_again };
+                let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
+                assert_eq!(made, body, "{name}");
+            }
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
                     Some(count) => take_expr(count),
                     None => compose::call("octet_length", [bytes.clone()]),
                 };
-                *expr = templates::fill("_part_of_bytes", &[bytes, start, length], context)?;
+                *expr = templates::fill("_part_of_bytes", &mut [bytes, start, length], context)?;
                 return Ok(Done::Yes);
             }
             if context.type_of(text) == Type::Json {
@@ -50,7 +50,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             if let Some(count) = substring_for
                 && compose::integer(count).is_none_or(|count| count < 0)
             {
-                **count = templates::fill("_at_least_none", &[take_expr(count)], context)?;
+                **count = templates::fill("_at_least_none", &mut [take_expr(count)], context)?;
             }
         }
         Expr::Like { any: true, .. } | Expr::ILike { any: true, .. } => {
@@ -77,7 +77,7 @@ fn from_one(start: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     match compose::integer(&start) {
         Some(0) => Ok(compose::number(1)),
         Some(_) => Ok(start),
-        None => templates::fill("_from_one", &[start], context),
+        None => templates::fill("_from_one", &mut [start], context),
     }
 }
 
@@ -207,14 +207,14 @@ fn side(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string().to_ascii_lowercase();
     let [text, count] = exactly(&name, plain(function)?)?;
     if context.type_of(&text) == Type::Blob {
-        let count = templates::fill("_at_least_none", &[count], context)?;
+        let count = templates::fill("_at_least_none", &mut [count], context)?;
         let template = if name == "left" { "_first_bytes" } else { "_last_bytes" };
-        return templates::fill(template, &[text, count], context);
+        return templates::fill(template, &mut [text, count], context);
     }
     if compose::integer(&count).is_some_and(|count| count >= 0) {
         return Ok(compose::call(&name, [text, count]));
     }
-    templates::fill(&format!("_{name}"), &[text, count], context)
+    templates::fill(&format!("_{name}"), &mut [text, count], context)
 }
 
 /// `RANDSTR(length, seed)`: letters and digits, the same for the same seed.
@@ -222,7 +222,7 @@ fn randstr(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
     const LENGTH_MAX: i64 = 10_000;
     let [length, seed] = exactly("randstr", plain(function)?)?;
     match compose::integer(&length) {
-        Some(0..=LENGTH_MAX) => templates::fill("_randstr", &[length, seed], context),
+        Some(0..=LENGTH_MAX) => templates::fill("_randstr", &mut [length, seed], context),
         _ => Err(Error::unsupported(format!("RANDSTR of a length that is not written out, up to {LENGTH_MAX}"))),
     }
 }
@@ -234,7 +234,7 @@ fn split_part(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
     if compose::literal(&delimiter).is_some_and(|delimiter| !delimiter.is_empty()) {
         return Ok(compose::call("split_part", [text, delimiter, part]));
     }
-    templates::fill("_split_part", &[text, delimiter, part], context)
+    templates::fill("_split_part", &mut [text, delimiter, part], context)
 }
 
 /// `LPAD(s, n[, p])` and `RPAD`: an empty padding adds nothing, where the engine fails.
@@ -250,8 +250,8 @@ fn pad(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
         return Ok(compose::call(&name, [text, length, padding]));
     }
     context.copy(templates::size(&text) + templates::size(&padding))?;
-    let length = templates::fill("_padded_length", &[text.clone(), length, padding.clone()], context)?;
-    Ok(compose::call(&name, [text, length, templates::fill("_padding", &[padding], context)?]))
+    let length = templates::fill("_padded_length", &mut [text.clone(), length, padding.clone()], context)?;
+    Ok(compose::call(&name, [text, length, templates::fill("_padding", &mut [padding], context)?]))
 }
 
 /// `CONTAINS`, `STARTSWITH` and `ENDSWITH`: of NULL they are NULL, which the engine cannot tell from a list.
@@ -323,13 +323,13 @@ fn parse_url(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
         Some(_) => return Err(Error::unsupported("PARSE_URL with a second argument other than 0 and 1")),
     };
     let [url] = exactly("parse_url", args)?;
-    let parsed = templates::fill("_parse_url", std::slice::from_ref(&url), context)?;
+    let parsed = templates::fill("_parse_url", &mut [url.clone()], context)?;
     if !is_permissive {
         return Ok(parsed);
     }
     context.copy(templates::size(&url))?;
     let wrong = compose::call("json_object", [compose::text("error"), compose::text("scheme not specified")]);
-    let is_wrong = not(templates::fill("_begins_with_scheme", &[url], context)?);
+    let is_wrong = not(templates::fill("_begins_with_scheme", &mut [url], context)?);
     Ok(compose::case(None, vec![(is_wrong, wrong)], Some(parsed)))
 }
 
@@ -351,5 +351,5 @@ fn tokens(name: &str, mut args: Vec<Expr>, context: &mut Context<'_>) -> Result<
         args.push(compose::text(" "));
     }
     let [text, delimiters] = exactly(name, args)?;
-    templates::fill("_tokens", &[text, delimiters], context)
+    templates::fill("_tokens", &mut [text, delimiters], context)
 }

@@ -112,7 +112,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
                 let bytes = bytes::of_digits(take_expr(value), context)?;
                 *expr = if is_try { compose::call("try", [bytes]) } else { bytes };
             } else if to_array && !makes_array(value, context) {
-                *expr = templates::fill("to_array", &[take_expr(value)], context)?;
+                *expr = templates::fill("to_array", &mut [take_expr(value)], context)?;
             } else if to_variant && context.type_of(value) != Type::Json {
                 *expr = compose::call("to_json", [take_expr(value)]);
             } else if !is_try && Type::of_declared(data_type) == Type::Timestamp && conversions::counts(value, context)

@@ -36,11 +36,11 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
     match (from, to) {
         (Type::Text, Type::TimestampTz) => {
             let template = if is_try { "_try_with_offset" } else { "_with_offset" };
-            *expr = templates::fill(template, &[take_expr(value)], context)?;
+            *expr = templates::fill(template, &mut [take_expr(value)], context)?;
         }
         (Type::Text, Type::Boolean) => {
             let template = if is_try { "try_to_boolean" } else { "to_boolean" };
-            *expr = templates::fill(template, &[take_expr(value)], context)?;
+            *expr = templates::fill(template, &mut [take_expr(value)], context)?;
         }
         (Type::Text, Type::Date) => **value = moments::day(take_expr(value), is_try, context)?,
         (Type::Text, Type::Timestamp) => **value = moments::written(take_expr(value), is_try, context)?,
@@ -57,7 +57,7 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
         (Type::Json, Type::Text) if !is_try => *expr = meeting::unquoted(take_expr(value)),
         (Type::Json, Type::Timestamp) if !is_try && matches!(data_type, DataType::Timestamp(..)) => {
             // a number in it counts seconds since 1970, or finer
-            *expr = templates::fill("_digits_or_text", &[meeting::unquoted(take_expr(value))], context)?;
+            *expr = templates::fill("_digits_or_text", &mut [meeting::unquoted(take_expr(value))], context)?;
         }
         (Type::Json, Type::List | Type::Struct | Type::Map | Type::Unknown) => {}
         (Type::Json, _) => **value = meeting::unquoted(take_expr(value)),
@@ -126,7 +126,7 @@ fn agree(name: &str, function: &mut Function, context: &Context<'_>) {
 
 /// What a variant is ordered by.
 pub(super) fn key(variant: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
-    templates::fill("_variant_order", &[variant], context)
+    templates::fill("_variant_order", &mut [variant], context)
 }
 
 /// `MIN(variant)` is the variant with the least key.

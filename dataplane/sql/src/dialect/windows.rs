@@ -193,9 +193,9 @@ fn sequence(function: Function, context: &mut Context<'_>) -> Result<Expr, Error
     };
     if has_sign {
         let (half, size) = (compose::number(size / 2), compose::number(size));
-        return templates::fill("_wrapped_signed", &[number, half, size], context);
+        return templates::fill("_wrapped_signed", &mut [number, half, size], context);
     }
-    templates::fill("_wrapped", &[number, compose::number(size)], context)
+    templates::fill("_wrapped", &mut [number, compose::number(size)], context)
 }
 
 /// The number of the row, from 0. Rows that GENERATOR makes have theirs, which an aggregate and a condition can read too.

@@ -29,7 +29,7 @@ fn extracted(part: &str, date: Expr, context: &mut Context<'_>) -> Result<Expr, 
         Some(LocalClock { time, .. }) => time,
     };
     Ok(match part {
-        "nanosecond" => templates::fill("_nanosecond", &[date], context)?,
+        "nanosecond" => templates::fill("_nanosecond", &mut [date], context)?,
         "epoch" => compose::cast(compose::call("epoch", [date]), DataType::BigInt(None)),
         "epoch_ms" | "epoch_us" | "epoch_ns" => compose::call(part, [date]),
         "isoweek" => compose::call("date_part", [compose::text("week"), date]),
@@ -41,8 +41,8 @@ fn extracted(part: &str, date: Expr, context: &mut Context<'_>) -> Result<Expr, 
 fn of_offset(part: &str, date: Expr, ahead: UtcOffset, context: &mut Context<'_>) -> Result<Expr, Error> {
     let template = if part == "timezone_hour" { "_hours_ahead" } else { "_minutes_ahead" };
     match ahead {
-        UtcOffset::Minutes(minutes) => templates::fill(template, &[date, compose::number(minutes.into())], context),
-        UtcOffset::Counted(minutes) => templates::fill(template, &[date, *minutes], context),
+        UtcOffset::Minutes(minutes) => templates::fill(template, &mut [date, compose::number(minutes.into())], context),
+        UtcOffset::Counted(minutes) => templates::fill(template, &mut [date, *minutes], context),
     }
 }
 
@@ -52,7 +52,7 @@ pub(super) fn of_moment(function: Function, context: &mut Context<'_>) -> Result
     let [moment] = exactly(&name, plain(function)?)?;
     let moment = on_a_clock(moment, context);
     if templates::takes(&name, 1) {
-        return templates::fill(&name, &[moment], context);
+        return templates::fill(&name, &mut [moment], context);
     }
     Ok(compose::call(&name, [moment]))
 }
