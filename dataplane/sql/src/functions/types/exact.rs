@@ -1,5 +1,7 @@
 //! Details of a type beyond its family.
 
+use super::in_capitals;
+
 /// Digits of a DECIMAL.
 pub(crate) const DIGITS_MAX: u16 = 38;
 
@@ -14,9 +16,9 @@ pub enum Exact {
 
 impl Exact {
     pub(crate) fn of_name(type_name: &str) -> Self {
-        let name = type_name.trim().to_ascii_uppercase();
+        let name = in_capitals(type_name.trim());
         let integer = |whole| Self::Number { whole, scale: 0 };
-        let (head, sizes) = name.split_once('(').unwrap_or((&name, ""));
+        let (head, sizes) = name.split_once('(').unwrap_or((&*name, ""));
         match head.trim() {
             // one digit more tells a type from the one with a sign, which holds less
             "TINYINT" => integer(3),
@@ -34,7 +36,7 @@ impl Exact {
                 let scale = sizes.next().flatten().unwrap_or(0);
                 Self::Number { whole: precision.saturating_sub(scale), scale }
             }
-            _ => Self::Declared(name.clone()),
+            _ => Self::Declared((*name).to_owned()),
         }
     }
 
