@@ -8,7 +8,7 @@ use sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr, OrderBySort,
 };
 
-use super::call::{Handler, positional, wrong_count};
+use super::call::{Handler, positional, written_name, wrong_count};
 use super::{Context, compose};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
@@ -81,7 +81,7 @@ pub(super) fn arguments<const N: usize>(name: &str, function: &mut Function) -> 
         return Err(wrong_count(name, 0));
     };
     let args = std::mem::take(&mut list.args);
-    let args = args.into_iter().map(|argument| positional(argument, name)).collect::<Result<Vec<_>, _>>()?;
+    let args = args.into_iter().map(|argument| positional(argument, &name)).collect::<Result<Vec<_>, _>>()?;
     super::call::exactly(name, args)
 }
 
@@ -197,7 +197,7 @@ fn percentile(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error
     if function.over.is_none() {
         return Ok(Expr::Function(function));
     }
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let [fraction] = arguments::<1>(&name, &mut function)?;
     let mut order = std::mem::take(&mut function.within_group);
     let Some(key) = order.pop().filter(|_| order.is_empty()) else {
@@ -232,7 +232,7 @@ fn count(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
         return Ok(Expr::Function(function));
     };
     let args = std::mem::take(&mut list.args);
-    let args = args.into_iter().map(|argument| positional(argument, "count")).collect::<Result<Vec<_>, _>>()?;
+    let args = args.into_iter().map(|argument| positional(argument, &"count")).collect::<Result<Vec<_>, _>>()?;
     context.copy(args.iter().map(super::templates::size).sum())?;
     let present = args.iter().map(|arg| Expr::IsNotNull(Box::new(arg.clone())));
     let present = present.reduce(|one, next| compose::binary(one, BinaryOperator::And, next));

@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{DataType, Expr, Function};
 
-use super::call::{Handler, exactly, plain};
+use super::call::{Handler, exactly, plain, written_name};
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
@@ -35,7 +35,7 @@ fn base64_encode(function: Function, context: &mut Context<'_>) -> Result<Expr, 
 
 /// `HEX_DECODE_STRING(x)`, `HEX_DECODE_BINARY(x)` and their `TRY_` forms.
 fn hex_decode(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let [digits] = exactly(&name, plain(function)?)?;
     let bytes = of_digits(digits, context)?;
     let decoded = if name.ends_with("_string") { compose::call("decode", [bytes]) } else { bytes };
@@ -53,7 +53,7 @@ pub(super) fn of_digits(digits: Expr, context: &mut Context<'_>) -> Result<Expr,
 
 /// `BITSHIFTLEFT(x, n)`, of numbers and of bytes.
 fn shift(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let [value, count] = exactly(&name, plain(function)?)?;
     let template = if name.ends_with("left") { "_shift_left" } else { "_shift_right" };
     if context.type_of(&value) != Type::Blob {

@@ -1,13 +1,24 @@
 //! The parts of a call: what a family that rewrites it takes apart.
 
+use std::fmt;
+
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments};
 
 use super::Context;
 pub(super) use crate::ast::call::take_expr;
 use crate::ast::error::Error;
+use crate::ast::names;
 
 /// Makes the engine's expression of one call of the warehouse.
 pub(super) type Handler = fn(Function, &mut Context<'_>) -> Result<Expr, Error>;
+
+/// The name of a call in small letters, with the quotes that it has.
+pub(super) fn written_name(function: &Function) -> String {
+    match names::single(&function.name) {
+        Some(name) if name.quote_style.is_none() => name.value.to_ascii_lowercase(),
+        _ => function.name.to_string().to_ascii_lowercase(),
+    }
+}
 
 /// How many arguments it has.
 pub(super) fn arity(function: &Function) -> usize {
@@ -36,7 +47,7 @@ pub(super) fn plain(function: Function) -> Result<Vec<Expr>, Error> {
     if decorated || duplicate_treatment.is_some() || !clauses.is_empty() {
         return Err(odd(&name.to_string()));
     }
-    args.into_iter().map(|argument| positional(argument, &name.to_string())).collect()
+    args.into_iter().map(|argument| positional(argument, &name)).collect()
 }
 
 fn odd(name: &str) -> Error {
@@ -44,7 +55,7 @@ fn odd(name: &str) -> Error {
 }
 
 /// The expression of an unnamed argument.
-pub(super) fn positional(argument: FunctionArg, name: &str) -> Result<Expr, Error> {
+pub(super) fn positional(argument: FunctionArg, name: &dyn fmt::Display) -> Result<Expr, Error> {
     match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
         FunctionArg::Unnamed(_) => Err(Error::unsupported(format!("* as an argument of {name}"))),

@@ -4,7 +4,7 @@
 
 use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, Function, TimezoneInfo};
 
-use super::call::{Handler, exactly, plain, wrong_count};
+use super::call::{Handler, exactly, plain, written_name, wrong_count};
 use super::dates::{instant, timestamp};
 use super::formats::{self, FormatDirection};
 use super::offsets::{self, LocalClock, UtcOffset};
@@ -39,7 +39,7 @@ pub(super) const CALLS: &[(&[&str], Handler)] = &[
 
 /// The name without `try_`, and whether it had it.
 fn tried(function: &Function) -> (String, bool) {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(function);
     match name.strip_prefix("try_") {
         Some(rest) => (rest.to_owned(), true),
         None => (name, false),

@@ -9,7 +9,7 @@ mod units;
 
 use sqlparser::ast::{BinaryOperator, DataType, Expr, Function, TimezoneInfo};
 
-use super::call::{Handler, exactly, plain, wrong_count};
+use super::call::{Handler, exactly, plain, written_name, wrong_count};
 use super::offsets::{self, LocalClock};
 use super::{Context, arithmetic, compose, moments, templates, types};
 use crate::ast::error::Error;
@@ -92,7 +92,7 @@ fn like(expr: Expr, model: Expr, context: &mut Context<'_>) -> Result<Expr, Erro
 
 /// `DATEADD(unit, n, date)`.
 fn add(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string();
+    let name = written_name(&function);
     let [word, amount, date] = exactly(&name, plain(function)?)?;
     let (unit, amount) = match (part(&word), compose::integer(&amount)) {
         // the engine's TIMESTAMP keeps microseconds
@@ -136,7 +136,7 @@ fn interval(unit: &str, amount: Expr) -> Expr {
 
 /// `DATEDIFF(unit, from, to)`: boundaries crossed, weeks beginning on Monday.
 fn diff(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string();
+    let name = written_name(&function);
     let [word, from, to] = exactly(&name, plain(function)?)?;
     if part(&word) == Some("nanosecond") {
         let (from, to) = (to_nanoseconds(from, &name, context)?, to_nanoseconds(to, &name, context)?);
@@ -154,7 +154,7 @@ fn diff(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
 /// does not live on.
 fn counted(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     const LONGER: [&str; 4] = ["century", "decade", "isoyear", "millennium"];
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let mut given = plain(function)?.into_iter();
     let word = given.next().ok_or_else(|| wrong_count(&name, 0))?;
     let longer =
@@ -206,7 +206,7 @@ fn truncate_number_or_date(function: Function, context: &mut Context<'_>) -> Res
 /// `CURRENT_TIMESTAMP`, bare, with empty brackets or a number of digits, as a call: where a column of the answer is
 /// called so, the engine takes the bare word for that column.
 fn now(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let digits = plain(function)?;
     if !matches!(digits.as_slice(), [] | [_]) || digits.iter().any(|digits| compose::integer(digits).is_none()) {
         return Err(wrong_count(&name, digits.len()));
@@ -310,7 +310,7 @@ fn previous_day(function: Function, context: &mut Context<'_>) -> Result<Expr, E
 /// `NEXT_DAY(date, 'fr')`: the first two letters of the weekday's name decide.
 fn weekday(template: &str, function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     const DAYS: [&str; 7] = ["mo", "tu", "we", "th", "fr", "sa", "su"];
-    let name = function.name.to_string();
+    let name = written_name(&function);
     let [date, day] = exactly(&name, plain(function)?)?;
     let number = match compose::literal(&day).map(str::to_ascii_lowercase) {
         None => templates::fill("_weekday", &mut [day], context)?,

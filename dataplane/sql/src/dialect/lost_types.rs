@@ -6,7 +6,7 @@
 
 use sqlparser::ast::{DataType, Expr, Function, TimezoneInfo, Value};
 
-use super::call::{Handler, exactly, plain};
+use super::call::{Handler, exactly, plain, written_name};
 use super::{Context, compose};
 use crate::ast::call::arguments;
 use crate::ast::error::Error;
@@ -76,7 +76,7 @@ fn wanted(name: &str) -> (Type, DataType) {
 
 /// The variant, and whether it is made of a value of the type that is asked for.
 fn asked(function: Function, context: &mut Context<'_>) -> Result<(Expr, bool, DataType), Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let [variant] = exactly(&name, plain(function)?)?;
     let (wanted, data_type) = wanted(&name);
     let known = origin(&variant).map(|value| context.type_of(value));

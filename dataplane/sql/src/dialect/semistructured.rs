@@ -4,7 +4,7 @@
 
 use sqlparser::ast::{ArrayElemTypeDef, DataType, DictionaryField, Expr, Function, Ident, Value};
 
-use super::call::{Handler, exactly, plain, wrong_count};
+use super::call::{Handler, exactly, plain, written_name, wrong_count};
 use super::{Context, compose, lost_types, templates};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
@@ -184,7 +184,7 @@ fn uniform(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
 
 /// The template over a variant, the engine's own function over one of its lists.
 fn over_json(function: Function, array: usize, template: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let joins = name == "array_cat";
     let mut args = plain(function)?;
     let is_absent = args.get(array).is_some_and(compose::is_null) || joins && args.iter().any(compose::is_null);
@@ -223,7 +223,7 @@ fn array_position(function: Function, context: &mut Context<'_>) -> Result<Expr,
 
 /// The warehouse takes the value first and an array second; the engine a list first.
 fn search(function: Function, template: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let is_list = |value: &Expr, context: &Context<'_>| matches!(context.type_of(value), Type::List);
     let (first, second) = match &plain(function)?[..] {
         [first, second] => (first.clone(), second.clone()),

@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{BinaryOperator, Expr, Function, Ident, ObjectName};
 
-use super::call::{Handler, exactly, plain, take_expr, wrong_count};
+use super::call::{Handler, exactly, plain, take_expr, written_name, wrong_count};
 use super::{Context, Done, compose, patterns, templates};
 use crate::ast::error::{Error, ErrorKind};
 use crate::functions::types::Type;
@@ -151,7 +151,7 @@ fn concat_ws(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
 
 /// `GREATEST` and `LEAST`: NULL if any argument is.
 fn extreme(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     unless_null(&name, plain(function)?, context)
 }
 
@@ -204,7 +204,7 @@ fn decode(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
 
 /// `LEFT(s, n)` and `RIGHT(s, n)`: of a negative number of characters nothing, where the engine leaves some out.
 fn side(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let [text, count] = exactly(&name, plain(function)?)?;
     if context.type_of(&text) == Type::Blob {
         let count = templates::fill("_at_least_none", &mut [count], context)?;
@@ -239,7 +239,7 @@ fn split_part(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
 
 /// `LPAD(s, n[, p])` and `RPAD`: an empty padding adds nothing, where the engine fails.
 fn pad(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let mut args = plain(function)?;
     if args.len() == 2 {
         args.push(compose::text(" "));
@@ -256,7 +256,7 @@ fn pad(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
 
 /// `CONTAINS`, `STARTSWITH` and `ENDSWITH`: of NULL they are NULL, which the engine cannot tell from a list.
 fn affix(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let args: [Expr; 2] = exactly(&name, plain(function)?)?;
     if args.iter().any(compose::is_null) {
         return Ok(compose::cast(Expr::value(sqlparser::ast::Value::Null), sqlparser::ast::DataType::Boolean));
@@ -271,7 +271,7 @@ fn affix(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
 
 /// `LENGTH(x)` and `OCTET_LENGTH(x)`, of bytes too.
 fn length(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let [value] = exactly(&name, plain(function)?)?;
     let engine = match (context.type_of(&value), name.as_str()) {
         (Type::Blob, _) => "octet_length",

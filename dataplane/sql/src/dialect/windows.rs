@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::aggregates::{arguments, put, rename};
-use super::call::Handler;
+use super::call::{Handler, written_name};
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
 use crate::ast::names::{self, ours::GENERATED};
@@ -178,7 +178,7 @@ pub(super) fn order_of_rows(function: &mut Function) {
 /// `SEQ4()`: 0, 1, 2 … over the rows. Those of one and two bytes begin anew where their numbers end: at 0, or with a sign
 /// at the least of them. Nobody has the rows for the end of the others.
 fn sequence(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let args = super::call::plain(function)?;
     let has_sign = match args.iter().map(compose::integer).collect::<Vec<_>>().as_slice() {
         [] | [Some(0)] => false,

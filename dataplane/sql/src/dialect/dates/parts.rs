@@ -5,7 +5,7 @@ use sqlparser::ast::{DataType, DateTimeField, Expr, ExtractSyntax, Function};
 use super::units::{part, part_of};
 use super::{instant, on_a_clock};
 use crate::ast::error::Error;
-use crate::dialect::call::{self, exactly, plain};
+use crate::dialect::call::{self, exactly, plain, written_name};
 use crate::dialect::offsets::{self, LocalClock, UtcOffset};
 use crate::dialect::{Context, Done, compose, templates};
 
@@ -48,7 +48,7 @@ fn of_offset(part: &str, date: Expr, ahead: UtcOffset, context: &mut Context<'_>
 
 /// `YEAR(x)` and its like, of text too.
 pub(super) fn of_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
+    let name = written_name(&function);
     let [moment] = exactly(&name, plain(function)?)?;
     let moment = on_a_clock(moment, context);
     if templates::takes(&name, 1) {
