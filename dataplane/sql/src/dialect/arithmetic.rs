@@ -150,7 +150,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
                 **left = compose::cast(take_expr(left), DataType::HugeInt);
             }
         }
-        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("mod") => {
+        Expr::Function(function) if compose::is_call_of(function, "mod") => {
             if let Some(divisor) = expressions(function).nth(1) {
                 guard(divisor, context)?;
             }
@@ -205,7 +205,7 @@ fn is_never_zero(divisor: &Expr) -> bool {
             Value::Null => true,
             _ => false,
         },
-        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("nullif") => {
+        Expr::Function(function) if compose::is_call_of(function, "nullif") => {
             arguments(function).nth(1).is_some_and(|unwanted| compose::integer(unwanted) == Some(0))
         }
         _ => false,

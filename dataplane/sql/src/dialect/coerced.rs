@@ -13,8 +13,13 @@ use crate::functions::types::Type;
 use crate::print::asked::parameter;
 
 /// The arguments of a call.
-pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Context<'_>) {
-    match catalogue::find(name).and_then(|known| known.text.as_ref()) {
+pub(super) fn settle_arguments(
+    name: &str,
+    known: Option<&catalogue::Function>,
+    function: &mut Function,
+    context: &Context<'_>,
+) {
+    match known.and_then(|known| known.text.as_ref()) {
         Some(TextArgument::Places(places)) => {
             let arguments = expressions(function).enumerate();
             arguments.filter(|(place, _)| places.contains(place)).for_each(|(_, argument)| as_text(argument, context));

@@ -1,16 +1,18 @@
 //! Calls: which family rewrites which name, and what happens to a name none of them knows.
 
+use std::borrow::Cow;
 use std::mem;
 use std::sync::LazyLock;
 
-use sqlparser::ast::{Expr, Function};
+use sqlparser::ast::{Expr, Function, FunctionArguments, Ident, ObjectName};
 
 use super::call::{Handler, arity, plain};
 use super::{
-    Context, Done, aggregates, arithmetic, bytes, coerced, collations, compose, conversions, dates, format, lambdas,
-    letters, lost_types, paths, regexp, semistructured, templates, text, variants, windows,
+    Context, Done, aggregates, arithmetic, bytes, coerced, collations, conversions, dates, format, lambdas, letters,
+    lost_types, paths, regexp, semistructured, templates, text, variants, windows,
 };
 use crate::ast::error::Error;
+use crate::ast::names;
 use crate::functions::catalogue;
 use crate::functions::index::NameIndex;
 
@@ -51,22 +53,27 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         return Ok(Done::No);
     };
     // only governance qualifies a function's name, and that is not ours to touch
-    let Some(name) = compose::bare_name(&function.name) else {
+    let Some(Ident { value: called, .. }) = names::single(&function.name) else {
         return Ok(Done::No);
     };
+    let (known, coded, templated) = (catalogue::find(called), CODED.get(called), templates::known(called));
+    let name = match known.map(|known| known.name).or(templated) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(called.to_ascii_lowercase()),
+    };
     collations::distinct(function)?;
-    variants::settle_arguments(&name, function, context)?;
-    coerced::settle_arguments(&name, function, context);
-    if let Some(handler) = CODED.get(&name) {
+    variants::settle_arguments(&name, known, function, context)?;
+    coerced::settle_arguments(&name, known, function, context);
+    if let Some(handler) = coded {
         *expr = handler(take(function), context)?;
         return Ok(Done::Yes);
     }
-    if let Some(engine) = catalogue::find(&name).and_then(|known| known.engine) {
+    if let Some(engine) = known.and_then(|known| known.engine) {
         aggregates::rename(function, engine);
         return Ok(Done::Yes);
     }
-    let is_of_engine = catalogue::find_in_engine(&name).is_some();
-    if templates::is_known(&name) {
+    let is_of_engine = known.is_some_and(catalogue::Function::is_of_engine);
+    if templated.is_some() {
         if is_of_engine && !templates::takes(&name, arity(function)) {
             return Ok(Done::No);
         }
@@ -81,7 +88,17 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
 }
 
 fn take(function: &mut Function) -> Function {
-    mem::replace(function, compose::function("", []))
+    let nothing = Function {
+        name: ObjectName(Vec::new()),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::None,
+        within_group: Vec::new(),
+        filter: None,
+        null_treatment: None,
+        over: None,
+    };
+    mem::replace(function, nothing)
 }
 
 #[cfg(test)]

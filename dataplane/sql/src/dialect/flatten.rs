@@ -15,8 +15,8 @@ use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
 use super::{Context, compose, paths, templates};
-use crate::ast::change_expressions;
 use crate::ast::error::Error;
+use crate::ast::{change_expressions, names};
 use crate::functions::catalogue::{GENERATED_MAX, is_table_function_of_dialect};
 use crate::functions::types::Type;
 
@@ -62,7 +62,7 @@ pub(super) fn gather(factor: &mut TableFactor) -> Result<(), Error> {
         },
         TableFactor::TableFunction { .. } => return Err(Error::unsupported("TABLE(…) of this")),
         TableFactor::Table { name, args: Some(args), alias, .. }
-            if compose::bare_name(name).is_some_and(|name| is_table_function_of_dialect(&name)) =>
+            if names::single(name).is_some_and(|name| is_table_function_of_dialect(&name.value)) =>
         {
             (name, std::mem::take(&mut args.args), alias)
         }

@@ -30,25 +30,26 @@ pub(super) fn check(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Er
     let Expr::Function(function) = expr else {
         return Ok(());
     };
-    let Some(name) = compose::bare_name(&function.name) else {
+    let Some(known) = names::single(&function.name).and_then(|name| catalogue::find(&name.value)) else {
         return Ok(());
     };
-    if is_series(&name) {
-        bound_steps(&name, expressions(function).collect(), context)?;
+    let (name, Some(limit)) = (known.name, &known.bound) else {
+        return Ok(());
+    };
+    if is_series(name) {
+        bound_steps(name, expressions(function).collect(), context)?;
     }
-    match catalogue::find(&name).and_then(|known| known.bound.as_ref()) {
-        Some(SizeBound::Places(places)) => {
+    match limit {
+        SizeBound::Places(places) => {
             let sizes = expressions(function).enumerate().filter(|(place, _)| places.contains(place));
-            sizes.map(|(_, size)| size).try_for_each(|size| bound(&name, size, context))
+            sizes.map(|(_, size)| size).try_for_each(|size| bound(name, size, context))
         }
-        Some(SizeBound::Widths) => {
-            expressions(function).take(1).try_for_each(|text| bound_widths(&name, text, context))
+        SizeBound::Widths => expressions(function).take(1).try_for_each(|text| bound_widths(name, text, context)),
+        SizeBound::Letters(least) if expressions(function).count() >= *least => {
+            bound_letters(name, expressions(function).collect(), context)
         }
-        Some(SizeBound::Letters(least)) if expressions(function).count() >= *least => {
-            bound_letters(&name, expressions(function).collect(), context)
-        }
-        Some(SizeBound::Depth) => bound_depth(&name, expressions(function), context),
-        Some(SizeBound::Letters(_)) | None => Ok(()),
+        SizeBound::Letters(_) => Ok(()),
+        SizeBound::Depth => bound_depth(name, expressions(function), context),
     }
 }
 

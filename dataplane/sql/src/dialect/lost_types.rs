@@ -48,9 +48,7 @@ pub(super) fn word(variant: &Expr, context: &Context<'_>) -> Result<Option<Expr>
 fn origin(variant: &Expr) -> Option<&Expr> {
     match variant {
         Expr::Nested(inner) => origin(inner),
-        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("to_json") => {
-            arguments(function).next()
-        }
+        Expr::Function(function) if compose::is_call_of(function, "to_json") => arguments(function).next(),
         _ => None,
     }
 }

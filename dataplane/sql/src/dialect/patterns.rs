@@ -9,16 +9,17 @@ use sqlparser::ast::Expr;
 use super::call::take_expr;
 use super::compose;
 use crate::ast::error::Error;
+use crate::ast::names;
 use crate::functions::catalogue::{self, FunctionKind};
 use crate::functions::host::LIKE;
 
 /// The same of whatever is asked; by a name of the engine's it is refused.
 pub(super) fn check(expr: &mut Expr) -> Result<(), Error> {
     if let Expr::Function(function) = expr
-        && let Some(name) = compose::bare_name(&function.name)
-        && catalogue::find(&name).is_some_and(|known| known.is(FunctionKind::Operator))
+        && let Some(known) = names::single(&function.name).and_then(|name| catalogue::find(&name.value))
+        && known.is(FunctionKind::Operator)
     {
-        return Err(Error::unsupported_function(name));
+        return Err(Error::unsupported_function(known.name));
     }
     bound(expr);
     Ok(())

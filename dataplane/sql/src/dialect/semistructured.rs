@@ -60,7 +60,7 @@ fn is_never_null(value: &Expr) -> bool {
     match value {
         Expr::Value(value) => value.value != Value::Null,
         Expr::Function(function) => {
-            matches!(compose::bare_name(&function.name).as_deref(), Some("json_object" | "json_array" | "to_json"))
+            ["json_object", "json_array", "to_json"].into_iter().any(|name| compose::is_call_of(function, name))
         }
         _ => false,
     }

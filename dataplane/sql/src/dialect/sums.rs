@@ -50,7 +50,7 @@ fn longest(expr: &Expr, context: &Context<'_>) -> Option<u16> {
 }
 
 fn is_sum(expr: &Expr) -> bool {
-    matches!(expr, Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("sum"))
+    matches!(expr, Expr::Function(function) if compose::is_call_of(function, "sum"))
 }
 
 /// A sum of two numbers that the engine finds out of range, of the type of the sum.

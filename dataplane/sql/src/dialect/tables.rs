@@ -29,7 +29,7 @@ fn calls_nextval(select: &Select) -> bool {
     let Some(condition) = &select.qualify else { return false };
     any_expression(
         condition,
-        |expr| matches!(expr, Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("nextval")),
+        |expr| matches!(expr, Expr::Function(function) if compose::is_call_of(function, "nextval")),
     )
 }
 

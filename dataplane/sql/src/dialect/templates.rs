@@ -56,9 +56,13 @@ static TEMPLATES: LazyLock<NameIndex<Vec<FunctionTemplate>>> = LazyLock::new(|| 
     templates.into_iter().collect()
 });
 
-/// Whether a statement may call it by this name; names of our own begin with `_`.
+/// The name, if a statement may call one by it; names of our own begin with `_`.
+pub(super) fn known(name: &str) -> Option<&'static str> {
+    TEMPLATES.entry(name).map(|(known, _)| known).filter(|known| !known.starts_with('_'))
+}
+
 pub(super) fn is_known(name: &str) -> bool {
-    !name.starts_with('_') && TEMPLATES.get(name).is_some()
+    known(name).is_some()
 }
 
 #[cfg(test)]

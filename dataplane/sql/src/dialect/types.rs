@@ -208,8 +208,7 @@ fn is_array(data_type: &DataType) -> bool {
 
 /// What is an array already; of anything else a cast makes one that holds it.
 fn makes_array(value: &Expr, context: &Context<'_>) -> bool {
-    let is_call = matches!(value, Expr::Function(function)
-        if compose::bare_name(&function.name).is_some_and(|name| name == "json_array"));
+    let is_call = matches!(value, Expr::Function(function) if compose::is_call_of(function, "json_array"));
     is_call || compose::is_null(value) || context.type_of(value) == Type::List
 }
 

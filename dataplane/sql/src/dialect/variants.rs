@@ -67,19 +67,28 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
 }
 
 /// Reads variants among the arguments as the function wants them.
-pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &mut Context<'_>) -> Result<(), Error> {
-    let taken = catalogue::find(name).and_then(|known| known.variant);
+pub(super) fn settle_arguments(
+    name: &str,
+    known: Option<&catalogue::Function>,
+    function: &mut Function,
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
+    let taken = known.and_then(|known| known.variant);
     if taken == Some(VariantArgument::Taken) {
         return Ok(());
     }
+    let mut has_variant = false;
     for argument in expressions(function) {
-        context.scopes.certain(argument)?;
+        match context.type_of(argument) {
+            Type::Json => has_variant = true,
+            Type::Unknown => context.scopes.certain(argument)?,
+            _ => {}
+        }
     }
-    let has_lambda = expressions(function).any(|argument| matches!(argument, Expr::Lambda(_)));
-    let types: Vec<Type> = expressions(function).map(|argument| context.type_of(argument)).collect();
-    if !types.contains(&Type::Json) {
+    if !has_variant {
         return Ok(());
     }
+    let has_lambda = expressions(function).any(|argument| matches!(argument, Expr::Lambda(_)));
     if has_lambda && super::lambdas::takes_variants(name) {
         return Ok(());
     }
@@ -100,8 +109,8 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &mu
         Some(VariantArgument::Key) => return extreme(name, function, context),
         Some(VariantArgument::Taken) | None => Type::Text,
     };
-    for (argument, known) in expressions(function).zip(types) {
-        if known == Type::Json {
+    for argument in expressions(function) {
+        if context.type_of(argument) == Type::Json {
             *argument = meeting::as_type(take_expr(argument), wanted);
         }
     }

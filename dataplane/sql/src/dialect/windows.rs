@@ -106,8 +106,9 @@ fn opposite(bound: WindowFrameBound) -> WindowFrameBound {
 pub(super) fn check(expr: &Expr, context: &Context<'_>) -> Result<(), Error> {
     let Expr::Function(function) = expr else { return Ok(()) };
     let Some(WindowType::WindowSpec(window)) = &function.over else { return Ok(()) };
-    let name = compose::bare_name(&function.name).unwrap_or_default();
-    if matches!(name.as_str(), "lead" | "lag") && is_ordered_within(function) {
+    if is_ordered_within(function)
+        && let Some(name) = ["lead", "lag"].into_iter().find(|name| compose::is_call_of(function, name))
+    {
         // in some frames the engine leaves the order out (duckdb/duckdb#25699)
         let name = name.to_ascii_uppercase();
         return Err(Error::unsupported(format!("ORDER BY in the arguments of {name}")));
@@ -168,8 +169,8 @@ pub(super) fn reach(function: &mut Function) {
 pub(super) fn order_of_rows(function: &mut Function) {
     if let Some(WindowType::WindowSpec(window)) = &mut function.over {
         let is_sequence = |key: &OrderByExpr| {
-            matches!(&key.expr, Expr::Function(inner) if compose::bare_name(&inner.name)
-                .and_then(|name| catalogue::find(&name)).is_some_and(|known| known.order == Some(RowOrder::Numbers)))
+            matches!(&key.expr, Expr::Function(inner) if names::single(&inner.name)
+                .and_then(|name| catalogue::find(&name.value)).is_some_and(|known| known.order == Some(RowOrder::Numbers)))
         };
         window.order_by.retain(|key| !is_sequence(key));
     }
