@@ -197,6 +197,10 @@ struct Context<'a> {
     copies_left: usize,
     /// Lambda parameters that have a name of their own so far.
     parameters: usize,
+    /// Whether a function that draws was met or put in so far.
+    draws: bool,
+    /// Whether a query as a value, or an error of ours, was met or put in so far.
+    repeats: bool,
 }
 
 /// Said where a statement writes a type or a function of the warehouse that keeps an offset.
@@ -214,7 +218,20 @@ const COPIES_MAX: usize = 20_000;
 
 impl<'a> Context<'a> {
     fn new(tables: &'a dyn TableColumns) -> Self {
-        Self { scopes: Scopes::new(tables), warnings: Vec::new(), copies_left: COPIES_MAX, parameters: 0 }
+        Self {
+            scopes: Scopes::new(tables),
+            warnings: Vec::new(),
+            copies_left: COPIES_MAX,
+            parameters: 0,
+            draws: false,
+            repeats: false,
+        }
+    }
+
+    /// Remembers an expression of the statement, so that nobody looks for what is nowhere.
+    fn note(&mut self, expr: &Expr) {
+        self.draws |= drawn::is_draw(expr);
+        self.repeats |= aliases::is_repeatable(expr);
     }
 
     /// A name for a lambda's parameter that nothing else has.

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, JoinConstraint, JoinOperator, Select, SelectItem, TableAlias, TableFactor, TableWithJoins};
 
 use super::{Context, templates};
-use crate::ast::call::called;
 use crate::ast::error::Error;
+use crate::ast::names;
 use crate::ast::outside::Outside;
 use crate::ast::{VisitMut, any_expression, flow_of, inner_first, result_of};
 
@@ -45,14 +45,20 @@ pub(super) fn into_conditions(select: &mut Select, context: &mut Context<'_>) ->
     Ok(())
 }
 
-/// Whether the engine does not read an alias of this expression as its value.
-pub(super) fn is_repeated(expr: &Expr) -> bool {
-    let is_one = any_expression(expr, |expr| match expr {
+/// Whether it is a query as a value, or an error of ours.
+pub(super) fn is_repeatable(expr: &Expr) -> bool {
+    match expr {
         Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => true,
-        Expr::Function(function) => called(function).as_deref() == Some("error"),
+        Expr::Function(function) => {
+            names::last(&function.name).is_some_and(|name| name.value.eq_ignore_ascii_case("error"))
+        }
         _ => false,
-    });
-    is_one && !templates::is_volatile(expr)
+    }
+}
+
+/// Whether the engine does not read an alias of this expression as its value.
+pub(super) fn is_repeated(expr: &Expr, context: &Context<'_>) -> bool {
+    context.repeats && any_expression(expr, is_repeatable) && !templates::is_volatile(expr)
 }
 
 /// Puts the expression in the place of such an alias; whether it was one.

@@ -17,7 +17,7 @@ use super::{Context, compose};
 use crate::ast::call::called;
 use crate::ast::error::Error;
 use crate::ast::expression::selected;
-use crate::ast::names::ours::DRAWN;
+use crate::ast::names::{self, ours::DRAWN};
 use crate::ast::{Visit, any_expression};
 use crate::functions::catalogue;
 use crate::functions::types::Type;
@@ -27,12 +27,15 @@ pub(super) use correlated::check as check_query;
 /// The engine's functions that draw. The clock, which is volatile too, is read once in a statement.
 const DRAWING: [&str; 6] = ["gen_random_uuid", "nextval", "random", "uuid", "uuidv4", "uuidv7"];
 
+/// Whether it is a call that draws.
+pub(super) fn is_draw(expr: &Expr) -> bool {
+    matches!(expr, Expr::Function(function) if names::last(&function.name)
+        .is_some_and(|name| DRAWING.iter().any(|drawing| name.value.eq_ignore_ascii_case(drawing))))
+}
+
 /// Whether anything in it is drawn.
 fn is_drawn(part: &impl Visit) -> bool {
-    any_expression(part, |expr| match expr {
-        Expr::Function(function) => called(function).is_some_and(|name| DRAWING.contains(&name.as_str())),
-        _ => false,
-    })
+    any_expression(part, is_draw)
 }
 
 /// `CASE x WHEN …` and `x IN (…)` of a value that is drawn: the engine draws it for each comparison

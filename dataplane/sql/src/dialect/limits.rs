@@ -99,7 +99,7 @@ fn bound(name: &str, size: &mut Expr, context: &mut Context<'_>) -> Result<(), E
                 low: Box::new(compose::number(-most)),
                 high: Box::new(compose::number(most)),
             };
-            refuse_where(limit, size, too_many(name));
+            refuse_where(limit, size, too_many(name), context);
             Ok(())
         }
     }
@@ -142,7 +142,7 @@ fn bound_letters(name: &str, mut args: Vec<&mut Expr>, context: &mut Context<'_>
     let product = compose::binary(bytes(one), BinaryOperator::Multiply, bytes(other));
     let most = compose::number(i64::try_from(COMPARED_MAX).unwrap_or(i64::MAX));
     let is_long = compose::binary(product, BinaryOperator::Gt, most);
-    refuse_where(is_long, one, too_long());
+    refuse_where(is_long, one, too_long(), context);
     Ok(())
 }
 
@@ -175,7 +175,7 @@ fn bound_depth<'a>(
         let opened = compose::binary(bytes(text), BinaryOperator::Minus, bytes(without));
         let most = compose::number(i64::try_from(NESTED_MAX).unwrap_or(i64::MAX));
         let is_deep = compose::binary(opened, BinaryOperator::Gt, most);
-        refuse_where(is_deep, arg, too_deep());
+        refuse_where(is_deep, arg, too_deep(), context);
     }
     Ok(())
 }
@@ -198,12 +198,13 @@ fn bound_steps(name: &str, args: Vec<&mut Expr>, context: &mut Context<'_>) -> R
     let most = i64::try_from(GENERATED_MAX).unwrap_or(i64::MAX);
     let reach = compose::binary(seconds(step), BinaryOperator::Multiply, compose::number(most));
     let is_far = compose::binary(compose::call("abs", [distance]), BinaryOperator::Gt, compose::call("abs", [reach]));
-    refuse_where(is_far, to, too_many(name));
+    refuse_where(is_far, to, too_many(name), context);
     Ok(())
 }
 
 /// The argument, where it is not too much; the engine raises the refusal for the row that asks for more.
-fn refuse_where(is_too_much: Expr, argument: &mut Expr, why: String) {
+fn refuse_where(is_too_much: Expr, argument: &mut Expr, why: String, context: &mut Context<'_>) {
+    context.repeats = true;
     let refusal = compose::call("error", [compose::text(why)]);
     let taken = take_expr(argument);
     *argument = compose::case(None, vec![(is_too_much, refusal)], Some(taken));

@@ -14,7 +14,7 @@ use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 use substitution::ArgumentSubstitution;
 
-use super::{Context, compose};
+use super::{Context, aliases, compose, drawn};
 use crate::ast::error::Error;
 use crate::ast::names::{self, ours::WITHIN};
 use crate::ast::{any_expression, change_expressions, each_expression};
@@ -29,22 +29,30 @@ struct FunctionTemplate {
     uses: Vec<usize>,
     /// Whether `to_json` is called in it, which a variant does not need.
     makes_variants: bool,
+    /// As in the context of a statement.
+    draws: bool,
+    repeats: bool,
     body: Expr,
 }
 
 impl FunctionTemplate {
     fn new(parameters: Vec<String>, body: Expr) -> Self {
-        let (mut uses, mut makes_variants) = (vec![0; parameters.len()], false);
-        each_expression(&body, |expr| match expr {
-            Expr::Identifier(name) => {
-                for (used, parameter) in uses.iter_mut().zip(&parameters) {
-                    *used += usize::from(*parameter == name.value);
+        let uses = vec![0; parameters.len()];
+        let mut read = Self { parameters, uses, makes_variants: false, draws: false, repeats: false, body };
+        each_expression(&read.body, |expr| {
+            read.draws |= drawn::is_draw(expr);
+            read.repeats |= aliases::is_repeatable(expr);
+            match expr {
+                Expr::Identifier(name) => {
+                    for (used, parameter) in read.uses.iter_mut().zip(&read.parameters) {
+                        *used += usize::from(*parameter == name.value);
+                    }
                 }
+                Expr::Function(function) => read.makes_variants |= compose::is_call_of(function, "to_json"),
+                _ => {}
             }
-            Expr::Function(function) => makes_variants |= compose::is_call_of(function, "to_json"),
-            _ => {}
         });
-        Self { parameters, uses, makes_variants, body }
+        read
     }
 }
 
@@ -90,6 +98,8 @@ pub(super) fn fill(name: &str, args: &mut [Expr], context: &mut Context<'_>) -> 
             context.copy(size(arg) * (uses - 1))?;
         }
     }
+    context.draws |= template.draws;
+    context.repeats |= template.repeats;
     let is_variant = |arg: &Expr| context.type_of(arg) == Type::Json;
     let variants = if template.makes_variants { args.iter().map(is_variant).collect() } else { Vec::new() };
     Ok(ArgumentSubstitution { template, args, variants }.filled(&template.body))

@@ -62,13 +62,18 @@ impl<'a> DialectWalk<'a> {
                 break;
             }
         }
+        self.context.note(expr);
         patterns::check(expr)?;
         if let Expr::Exists { subquery, .. } = expr {
             exists::settle(subquery);
         }
-        drawn::check_query(expr)?;
+        if self.context.draws {
+            drawn::check_query(expr)?;
+        }
         limits::check(expr, &mut self.context)?;
-        drawn::bind_once(expr, &self.context)?;
+        if self.context.draws {
+            drawn::bind_once(expr, &self.context)?;
+        }
         sums::check(expr, &mut self.context)
     }
 }
@@ -88,7 +93,8 @@ impl VisitorMut for DialectWalk<'_> {
         for item in &mut projection {
             item.visit(self)?;
             if let SelectItem::ExprWithAlias { expr, alias } = item {
-                self.context.scopes.define(alias, expr, aliases::is_repeated(expr));
+                let is_repeated = aliases::is_repeated(expr, &self.context);
+                self.context.scopes.define(alias, expr, is_repeated);
             }
         }
         self.projections.push(projection);
@@ -99,7 +105,9 @@ impl VisitorMut for DialectWalk<'_> {
         select.from = self.froms.pop().unwrap_or_default();
         select.projection = self.projections.pop().unwrap_or_default();
         flow_of(windows::check_named(select, &self.context))?;
-        flow_of(drawn::check_select(select))?;
+        if self.context.draws {
+            flow_of(drawn::check_select(select))?;
+        }
         flow_of(flatten::number(select, self.sees_seq))?;
         flow_of(aliases::into_conditions(select, &mut self.context))?;
         self.context.scopes.end_select(select);
@@ -186,7 +194,9 @@ impl VisitorMut for DialectWalk<'_> {
     }
 
     fn post_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Error> {
-        flow_of(drawn::check_conditions(statement))?;
+        if self.context.draws {
+            flow_of(drawn::check_conditions(statement))?;
+        }
         flow_of(stored::rewrite(statement, &mut self.context))?;
         flow_of(held::rewrite(statement, &mut self.context))
     }
@@ -194,6 +204,7 @@ impl VisitorMut for DialectWalk<'_> {
     /// The other arguments first, so that the types of a lambda's parameters are known.
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         flow_of(rows::rewrite(expr, &mut self.context))?;
+        self.context.note(expr);
         match expr {
             Expr::Function(function) => {
                 windows::order_of_rows(function);
