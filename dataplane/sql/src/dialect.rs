@@ -55,6 +55,8 @@ mod walk;
 mod windows;
 mod writes;
 
+use std::cell::Cell;
+
 use sqlparser::ast::{Expr, Function, Statement};
 
 use crate::ast::error::Error;
@@ -197,6 +199,8 @@ struct Context<'a> {
     copies_left: usize,
     /// Lambda parameters that have a name of their own so far.
     parameters: usize,
+    /// The types on both sides of the operator that is rewritten, until a rewrite changes one of the sides.
+    operands: Cell<Option<(Type, Type)>>,
     /// Whether a function that draws was met or put in so far.
     draws: bool,
     /// Whether a query as a value, or an error of ours, was met or put in so far.
@@ -223,6 +227,7 @@ impl<'a> Context<'a> {
             warnings: Vec::new(),
             copies_left: COPIES_MAX,
             parameters: 0,
+            operands: Cell::new(None),
             draws: false,
             repeats: false,
         }
@@ -242,6 +247,20 @@ impl<'a> Context<'a> {
 
     fn type_of(&self, expr: &Expr) -> Type {
         type_of(expr, &self.scopes)
+    }
+
+    /// The types on both sides of an operator: several families ask for them.
+    fn operands(&self, left: &Expr, right: &Expr) -> (Type, Type) {
+        self.operands.get().unwrap_or_else(|| {
+            let known = (self.type_of(left), self.type_of(right));
+            self.operands.set(Some(known));
+            known
+        })
+    }
+
+    /// Says that the operator is another one, or that one of its sides was changed.
+    fn forget_operands(&self) {
+        self.operands.set(None);
     }
 
     /// Says it to the caller, once.

@@ -55,8 +55,12 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             }
         }
         Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => {
-            moment_as_text(left, context);
-            moment_as_text(right, context);
+            let (one, other) = context.operands(left, right);
+            if is_shown(one) || is_shown(other) {
+                moment_as_text(left, context);
+                moment_as_text(right, context);
+                context.forget_operands();
+            }
         }
         Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: value } => as_number(value, context),
         Expr::BinaryOp {
@@ -68,9 +72,10 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
                 | BinaryOperator::Divide
                 | BinaryOperator::Modulo,
             right,
-        } if is_column_of_text(left, context) && is_column_of_text(right, context) => {
+        } if context.operands(left, right) == (Type::Text, Type::Text) && !is_literal(left) && !is_literal(right) => {
             as_number(left, context);
             as_number(right, context);
+            context.forget_operands();
         }
         Expr::BinaryOp {
             left,
@@ -101,6 +106,7 @@ fn with_offset(moment: &Expr, text: &mut Expr, context: &Context<'_>) {
     let joined = compose::literal(text).and_then(moments::offset_joined);
     let is_open = parameter(text).is_some();
     if (joined.is_some() || is_open) && context.type_of(moment) == Type::TimestampTz {
+        context.forget_operands();
         *text = match joined {
             Some(joined) => compose::text(joined),
             None => moments::with_zone(take_expr(text)),
@@ -109,8 +115,8 @@ fn with_offset(moment: &Expr, text: &mut Expr, context: &Context<'_>) {
 }
 
 /// Literals are read by `numerals`, which keeps their digits.
-fn is_column_of_text(value: &Expr, context: &Context<'_>) -> bool {
-    compose::literal(value).is_none() && context.type_of(value) == Type::Text
+fn is_literal(value: &Expr) -> bool {
+    compose::literal(value).is_some()
 }
 
 fn as_text(value: &mut Expr, context: &Context<'_>) {
@@ -125,9 +131,14 @@ fn as_text(value: &mut Expr, context: &Context<'_>) {
     }
 }
 
+/// Whether the engine writes a value of this type with fewer digits.
+fn is_shown(known: Type) -> bool {
+    matches!(known, Type::Timestamp | Type::TimestampTz)
+}
+
 /// A moment that is joined to text; the engine writes it with fewer digits.
 pub(super) fn moment_as_text(value: &mut Expr, context: &Context<'_>) {
-    if matches!(context.type_of(value), Type::Timestamp | Type::TimestampTz) {
+    if is_shown(context.type_of(value)) {
         *value = variants::to_text(take_expr(value), context);
     }
 }

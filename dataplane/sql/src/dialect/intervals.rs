@@ -31,12 +31,12 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             }
         }
         Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus, right }
-            if context.type_of(left) == Type::Date && keeps_date(right) =>
+            if context.operands(left, right).0 == Type::Date && keeps_date(right) =>
         {
             *expr = compose::cast(take_expr(expr), DataType::Date);
         }
         Expr::BinaryOp { left, op: op @ (BinaryOperator::Plus | BinaryOperator::Minus), right }
-            if context.type_of(right) == Type::Interval =>
+            if context.operands(left, right).1 == Type::Interval =>
         {
             let Some(LocalClock { time, ahead }) = offsets::local(left, context) else { return Ok(Done::No) };
             let moved = compose::binary(time, op.clone(), take_expr(right));

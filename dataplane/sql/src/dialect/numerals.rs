@@ -15,7 +15,7 @@ use crate::functions::types::Type;
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::BinaryOp { left, op, right } if calculates(op) => {
-            let types = (context.type_of(left), context.type_of(right));
+            let types = context.operands(left, right);
             let both = is_numeral(left) && is_numeral(right);
             if types.0 == Type::Text && (types.1.is_number() || both) {
                 read(left, &types::double);
@@ -25,7 +25,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             }
         }
         Expr::BinaryOp { left, op, right } if compares(op) => {
-            let types = (context.type_of(left), context.type_of(right));
+            let types = context.operands(left, right);
             match types {
                 (Type::Text, other) if other.is_number() => read(left, &|| beside(other)),
                 (other, Type::Text) if other.is_number() => read(right, &|| beside(other)),

@@ -30,9 +30,11 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
     let Expr::Cast { kind, expr: value, data_type, .. } = expr else {
         return Ok(());
     };
-    context.scopes.certain(value)?;
     let is_try = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
     let (from, to) = (context.type_of(value), Type::of_declared(data_type));
+    if from == Type::Unknown {
+        context.scopes.certain(value)?;
+    }
     match (from, to) {
         (Type::Text, Type::TimestampTz) => {
             let template = if is_try { "_try_with_offset" } else { "_with_offset" };
@@ -152,9 +154,16 @@ fn extreme(name: &str, function: &mut Function, context: &mut Context<'_>) -> Re
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::BinaryOp { left, op, right } => {
-            context.scopes.certain(left)?;
-            context.scopes.certain(right)?;
-            settle_operands(left, op, right, context);
+            let types = context.operands(left, right);
+            for (side, known) in [(&*left, types.0), (&*right, types.1)] {
+                if known == Type::Unknown {
+                    context.scopes.certain(side)?;
+                }
+            }
+            settle_operands(left, op, right, types);
+            if types.0 == Type::Json || types.1 == Type::Json {
+                context.forget_operands();
+            }
         }
         Expr::InList { expr: value, list, .. } if context.type_of(value) == Type::Json => {
             let wanted = list.first().map_or(Type::Text, |first| context.type_of(first));
@@ -170,7 +179,8 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         }
         Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => meeting::among(left, right, context),
         Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
-            settle_operands(left, &BinaryOperator::Eq, right, context);
+            let types = (context.type_of(left), context.type_of(right));
+            settle_operands(left, &BinaryOperator::Eq, right, types);
         }
         Expr::Between { expr: value, low, .. } if context.type_of(value) == Type::Json => {
             let wanted = context.type_of(low);
@@ -193,9 +203,9 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
     Ok(Done::No)
 }
 
-fn settle_operands(left: &mut Expr, op: &BinaryOperator, right: &mut Expr, context: &Context<'_>) {
+/// Reads a side of an operator that is a variant as the other side wants it.
+fn settle_operands(left: &mut Expr, op: &BinaryOperator, right: &mut Expr, types: (Type, Type)) {
     use BinaryOperator as B;
-    let types = (context.type_of(left), context.type_of(right));
     let (value, wanted) = match types {
         (Type::Json, Type::Json) => {
             let Some(wanted) = of_two(op) else { return };

@@ -55,8 +55,12 @@ impl<'a> DialectWalk<'a> {
         if !self.keeps_names && aliases::repeat(expr, &mut self.context)? {
             return Ok(());
         }
+        if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_) | Expr::Nested(_)) {
+            return Ok(()); // no family rewrites one
+        }
         windows::check(expr, &self.context)?;
         limits::check_ours(expr, &mut self.context)?;
+        self.context.forget_operands();
         for (_, rewrite) in EXPRESSIONS {
             if rewrite(expr, &mut self.context)? == Done::Yes {
                 break;
