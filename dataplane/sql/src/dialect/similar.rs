@@ -1,7 +1,7 @@
 //! Pattern operators of PostgreSQL: `~`, which finds a pattern anywhere where the engine's is of the whole text, the
 //! operators of LIKE, and SIMILAR TO, whose patterns are the standard's and to the engine regular expressions.
 
-use sqlparser::ast::Expr;
+use sqlparser::ast::{BinaryOperator, Expr};
 
 use super::call::take_expr;
 use super::text::not;
@@ -11,7 +11,7 @@ use crate::ast::error::Error;
 pub(super) fn rewrite(expr: &mut Expr, _: &mut Context<'_>) -> Result<Done, Error> {
     let (mut matched, is_negated) = match expr {
         Expr::BinaryOp { left, op, right } => {
-            let sign = op.to_string();
+            let Some(sign) = sign(op) else { return Ok(Done::No) };
             let Some(matched) = matched(left, sign.trim_start_matches('!'), right) else {
                 return Ok(Done::No);
             };
@@ -28,6 +28,23 @@ pub(super) fn rewrite(expr: &mut Expr, _: &mut Context<'_>) -> Result<Done, Erro
     patterns::bound(&mut matched);
     *expr = if is_negated { not(matched) } else { matched };
     Ok(Done::Yes)
+}
+
+/// The sign of an operator that may be one on patterns.
+fn sign(op: &BinaryOperator) -> Option<&str> {
+    use BinaryOperator as B;
+    Some(match op {
+        B::PGRegexMatch => "~",
+        B::PGRegexIMatch => "~*",
+        B::PGRegexNotMatch => "!~",
+        B::PGRegexNotIMatch => "!~*",
+        B::PGLikeMatch => "~~",
+        B::PGILikeMatch => "~~*",
+        B::PGNotLikeMatch => "!~~",
+        B::PGNotILikeMatch => "!~~*",
+        B::Custom(sign) => sign.as_str(),
+        _ => return None,
+    })
 }
 
 /// What an operator on patterns asks, by its sign without the negation. A regular expression is found anywhere.
