@@ -17,23 +17,23 @@ use crate::ast::{VisitMut, any_expression, flow_of, inner_first, result_of};
 /// column's, and beside columns that nobody knows here every name is left to the engine, which knows them.
 pub(super) fn into_conditions(select: &mut Select, context: &mut Context<'_>) -> Result<(), Error> {
     let Select { projection, from, .. } = select;
-    let named = |item: &SelectItem| match item {
-        SelectItem::ExprWithAlias { expr, alias } if !context.scopes.is_column(&alias.value) => {
-            Some((alias.value.clone(), expr.clone()))
-        }
-        _ => None,
-    };
     if from.iter().all(|table| table.joins.is_empty()) || !from.iter().all(|table| has_known_columns(table, context)) {
         return Ok(());
     }
-    let aliases: Vec<(String, Expr)> = projection.iter().filter_map(named).collect();
+    let named = projection.iter().filter_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } => Some((alias.value.as_str(), expr)),
+        _ => None,
+    });
+    let aliases: Vec<(&str, &Expr)> = named.filter(|(alias, _)| !context.scopes.is_column(alias)).collect();
+    if aliases.is_empty() {
+        return Ok(());
+    }
     // a query in the condition may read columns that are not known
     let is_open = context.scopes.has_open();
     let mut put = inner_first(|expr| {
         let Expr::Identifier(name) = &*expr else { return ControlFlow::Continue(()) };
-        let Some((_, meant)) = aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&name.value)) else {
-            return ControlFlow::Continue(());
-        };
+        let named = aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&name.value));
+        let Some((_, meant)) = named.copied() else { return ControlFlow::Continue(()) };
         let copied = context.copy(templates::size(meant));
         flow_of(copied.map(|()| *expr = Expr::Nested(Box::new(meant.clone()))))
     });
