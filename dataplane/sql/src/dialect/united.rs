@@ -9,8 +9,11 @@ use crate::functions::types::Type;
 
 /// The selects of one query, whose columns are these.
 pub(super) fn meet(query: &mut Query, arms: &mut [BoundColumns]) {
+    if arms.len() < 2 {
+        return;
+    }
     let mut selects = Vec::with_capacity(arms.len());
-    if arms.len() < 2 || !collect(&mut query.body, &mut selects) || selects.len() != arms.len() {
+    if !collect(&mut query.body, &mut selects) || selects.len() != arms.len() {
         return;
     }
     let width = arms.first().map_or(0, |arm| arm.columns.len());
