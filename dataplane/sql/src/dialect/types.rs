@@ -17,6 +17,7 @@ use super::call::take_expr;
 use super::compose::PRECISION_MAX;
 use super::{Context, Done, OFFSET, bytes, compose, conversions, moments, offsets, templates, variants};
 use crate::ast::error::Error;
+use crate::ast::names;
 use crate::catalog::column_comment::{SpelledType, length, varchar};
 use crate::functions::types::Type;
 use crate::print::asked::parameter;
@@ -157,7 +158,7 @@ fn truncated(data_type: &DataType) -> Result<Option<&'static str>, Error> {
         DataType::Datetime(digits)
         | DataType::TimestampNtz(digits)
         | DataType::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => *digits,
-        DataType::Custom(name, sizes) if matches!(word(name).as_str(), "TIMESTAMP_NTZ" | "TIMESTAMPNTZ") => {
+        DataType::Custom(name, sizes) if is_one_of(name, &["TIMESTAMP_NTZ", "TIMESTAMPNTZ"]) => {
             sizes.first().and_then(|digits| digits.parse().ok())
         }
         _ => None,
@@ -185,7 +186,7 @@ fn beginning(text: Expr, length: u64) -> Expr {
 fn is_number(data_type: &DataType) -> bool {
     match data_type {
         DataType::Numeric(size) | DataType::Decimal(size) | DataType::Dec(size) => *size == ExactNumberInfo::None,
-        DataType::Custom(name, sizes) => sizes.is_empty() && word(name) == "NUMBER",
+        DataType::Custom(name, sizes) => sizes.is_empty() && is_one_of(name, &["NUMBER"]),
         _ => false,
     }
 }
@@ -193,7 +194,7 @@ fn is_number(data_type: &DataType) -> bool {
 fn is_variant(data_type: &DataType) -> bool {
     match data_type {
         DataType::Array(ArrayElemTypeDef::None) => true,
-        DataType::Custom(name, _) => matches!(word(name).as_str(), "VARIANT" | "OBJECT" | "ARRAY"),
+        DataType::Custom(name, _) => is_one_of(name, &["VARIANT", "OBJECT", "ARRAY"]),
         _ => false,
     }
 }
@@ -201,7 +202,7 @@ fn is_variant(data_type: &DataType) -> bool {
 fn is_array(data_type: &DataType) -> bool {
     match data_type {
         DataType::Array(ArrayElemTypeDef::None) => true,
-        DataType::Custom(name, _) => word(name) == "ARRAY",
+        DataType::Custom(name, _) => is_one_of(name, &["ARRAY"]),
         _ => false,
     }
 }
@@ -214,7 +215,7 @@ fn makes_array(value: &Expr, context: &Context<'_>) -> bool {
 
 /// Whether the type keeps an offset; `TIMESTAMPTZ` is PostgreSQL's too, where it never kept one.
 fn warn_of_offset(data_type: &DataType, context: &mut Context<'_>) -> bool {
-    let keeps_offset = matches!(data_type, DataType::Custom(name, _) if word(name) == "TIMESTAMP_TZ");
+    let keeps_offset = matches!(data_type, DataType::Custom(name, _) if is_one_of(name, &["TIMESTAMP_TZ"]));
     if keeps_offset {
         context.warn(OFFSET);
     }
@@ -231,8 +232,9 @@ fn with_offset(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> 
     Ok(())
 }
 
-fn word(name: &ObjectName) -> String {
-    compose::bare_name(name).unwrap_or_default().to_ascii_uppercase()
+/// Whether a type is called by one of these words, in whatever case.
+fn is_one_of(name: &ObjectName, words: &[&str]) -> bool {
+    names::single(name).is_some_and(|name| words.iter().any(|word| name.value.eq_ignore_ascii_case(word)))
 }
 
 /// The engine's type.
@@ -357,14 +359,15 @@ fn map(sizes: &[String]) -> Option<DataType> {
 /// Types the parser knows by no other name.
 fn custom(name: &ObjectName, sizes: &[String]) -> Result<DataType, Error> {
     let refused = || Error::unsupported_type(name.to_string());
-    if word(name) == "VECTOR" {
+    let word = names::single(name).map(|name| name.value.to_ascii_uppercase()).unwrap_or_default();
+    if word == "VECTOR" {
         return vector(sizes).ok_or_else(refused);
     }
-    if word(name) == "MAP" {
+    if word == "MAP" {
         return map(sizes).ok_or_else(refused);
     }
     let first = sizes.first().map(|digits| digits.parse::<u64>().map_err(|_| refused())).transpose()?;
-    Ok(match word(name).as_str() {
+    Ok(match word.as_str() {
         "NUMBER" => {
             let scale = sizes.get(1).map(|digits| digits.parse::<i64>().map_err(|_| refused())).transpose()?;
             let size = match (first, scale) {
@@ -381,7 +384,7 @@ fn custom(name: &ObjectName, sizes: &[String]) -> Result<DataType, Error> {
         }
         "BYTEINT" => DataType::BigInt(None),
         "NAME" | "BPCHAR" => DataType::Varchar(None),
-        "UINTEGER" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" if sizes.is_empty() => named(&word(name)),
+        "UINTEGER" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" if sizes.is_empty() => named(&word),
         _ => return Err(refused()),
     })
 }
