@@ -65,8 +65,8 @@ fn spelled(written: &str) -> Result<String, Error> {
 }
 
 fn unit(word: &str) -> Option<&'static str> {
-    let word = word.to_ascii_lowercase();
-    UNITS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(unit, _)| *unit)
+    let has_word = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+    UNITS.iter().find(|(_, words)| has_word(words)).map(|(unit, _)| *unit)
 }
 
 /// Whether it is an interval literal whose every unit is a day or longer.

@@ -1,9 +1,12 @@
 //! Parts of a date, the words for each, and the units that a date is moved and cut by.
 
+use std::sync::LazyLock;
+
 use sqlparser::ast::Expr;
 
 use crate::ast::error::Error;
 use crate::dialect::compose;
+use crate::functions::index::NameIndex;
 
 /// Words as the warehouse spells them, and the engine's part.
 pub(in crate::dialect) const PARTS: &[(&str, &[&str])] = &[
@@ -50,9 +53,12 @@ pub(in crate::dialect) fn is_part(word: &str) -> bool {
     part_of(word).is_some()
 }
 
+/// The engine's part of each word.
+static WORDS: LazyLock<NameIndex<&'static str>> =
+    LazyLock::new(|| PARTS.iter().flat_map(|(part, words)| words.iter().map(move |word| (*word, *part))).collect());
+
 pub(super) fn part_of(word: &str) -> Option<&'static str> {
-    let word = word.to_ascii_lowercase();
-    PARTS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(part, _)| *part)
+    WORDS.get(word).copied()
 }
 
 /// The engine's unit of a word, or a refusal that names it.
