@@ -24,6 +24,7 @@ mod unit;
 mod write;
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::{self, Write as _};
 
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Statement, Value};
 
@@ -202,6 +203,10 @@ impl<'a> Printer<'a> {
         self.out.push_str(text);
     }
 
+    fn formatted(&mut self, text: fmt::Arguments<'_>) {
+        let _ = self.out.write_fmt(text); // a string takes whatever there is
+    }
+
     /// Prints a part between two words.
     fn enclosed(
         &mut self,
@@ -245,7 +250,11 @@ impl<'a> Printer<'a> {
 
     fn name(&mut self, name: &ObjectName) -> Result<(), Error> {
         let ObjectName(parts) = name;
-        if let Some([catalog, schema, table]) = names::parts(name).as_deref()
+        if let [
+            ObjectNamePart::Identifier(catalog),
+            ObjectNamePart::Identifier(schema),
+            ObjectNamePart::Identifier(table),
+        ] = parts.as_slice()
             && (catalog.value == names::RAW_CATALOG || catalog.value == names::TEMP_CATALOG)
         {
             self.tables.push(format!("{}.{}.{}", catalog.value, schema.value, table.value));
@@ -315,7 +324,7 @@ impl<'a> Printer<'a> {
         let number = name.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
         match (self.style, number) {
             (Style::Engine, Some(number)) => self.typed(Bind::Caller(number)),
-            (_, Some(number)) => self.put(&format!("${number}")),
+            (_, Some(number)) => self.formatted(format_args!("${number}")),
             (_, None) => return Err(Error::unsupported("a parameter that has no number")),
         }
         Ok(())
@@ -347,7 +356,7 @@ impl<'a> Printer<'a> {
         if number == next {
             self.binds.push(bind);
         }
-        self.put(&format!("${number}"));
+        self.formatted(format_args!("${number}"));
     }
 
     fn blob(&mut self, digits: &str) {

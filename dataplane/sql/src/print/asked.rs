@@ -62,9 +62,12 @@ impl Printer<'_> {
 
     /// `greatest(a, $1)`, if the text asks; whether it was.
     pub(super) fn asked_among(&mut self, function: &Function) -> Result<bool, Error> {
+        if self.style != Style::Engine || !self.parameters.asks {
+            return Ok(false);
+        }
         let is_alike = names::single(&function.name)
             .is_some_and(|name| ALIKE.iter().any(|known| name.value.eq_ignore_ascii_case(known)));
-        if self.style != Style::Engine || !self.parameters.asks || !is_alike {
+        if !is_alike {
             return Ok(false);
         }
         let args = listed(function).iter().map(plain).collect::<Option<Vec<_>>>();

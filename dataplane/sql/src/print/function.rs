@@ -12,8 +12,6 @@ use crate::functions::catalogue::{self, CallClause, FunctionKind};
 
 /// Whether the engine has what stands behind the arguments of this function.
 fn takes(function: &Function) -> Result<(), Error> {
-    let known = crate::ast::names::last(&function.name).and_then(|name| catalogue::find(&name.value));
-    let has = |clause: CallClause| known.is_some_and(|known| known.clauses.contains(&clause));
     let has_treatment = match &function.args {
         FunctionArguments::List(list) => {
             list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_)))
@@ -21,6 +19,11 @@ fn takes(function: &Function) -> Result<(), Error> {
         _ => false,
     };
     let treats = function.null_treatment.is_some() || has_treatment;
+    if !treats && function.within_group.is_empty() && function.filter.is_none() {
+        return Ok(());
+    }
+    let known = crate::ast::names::last(&function.name).and_then(|name| catalogue::find(&name.value));
+    let has = |clause: CallClause| known.is_some_and(|known| known.clauses.contains(&clause));
     absent(
         !treats || function.over.is_some() && has(CallClause::NullTreatment),
         "IGNORE and RESPECT NULLS of this call",
@@ -77,7 +80,11 @@ impl Printer<'_> {
             && ident.value.is_ascii()
             && crate::ast::quote::is_plain(&ident.value)
         {
-            self.out.push_str(&ident.value.to_ascii_lowercase());
+            let begin = self.out.len();
+            self.out.push_str(&ident.value);
+            if let Some(name) = self.out.get_mut(begin..) {
+                name.make_ascii_lowercase();
+            }
             return Ok(());
         }
         self.name(name)

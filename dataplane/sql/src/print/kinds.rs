@@ -107,7 +107,7 @@ impl Printer<'_> {
             ArrayElemTypeDef::SquareBracket(inner, size) => {
                 self.data_type(inner)?;
                 match size {
-                    Some(size) => self.put(&format!("[{size}]")),
+                    Some(size) => self.formatted(format_args!("[{size}]")),
                     None => self.put("[]"),
                 }
                 Ok(())
@@ -139,9 +139,9 @@ impl Printer<'_> {
     fn decimal(&mut self, info: ExactNumberInfo) {
         match info {
             ExactNumberInfo::None => self.put("DECIMAL(38, 0)"),
-            ExactNumberInfo::Precision(precision) => self.put(&format!("DECIMAL({precision}, 0)")),
+            ExactNumberInfo::Precision(precision) => self.formatted(format_args!("DECIMAL({precision}, 0)")),
             ExactNumberInfo::PrecisionAndScale(precision, scale) => {
-                self.put(&format!("DECIMAL({precision}, {scale})"));
+                self.formatted(format_args!("DECIMAL({precision}, {scale})"));
             }
         }
     }
@@ -152,7 +152,7 @@ impl Printer<'_> {
             None | Some(CharacterLength::Max) => self.put("VARCHAR"),
             Some(CharacterLength::IntegerLength { length, unit }) => {
                 absent(unit.is_none(), "the unit of a length")?;
-                self.put(&format!("VARCHAR({length})"));
+                self.formatted(format_args!("VARCHAR({length})"));
             }
         }
         Ok(())

@@ -156,15 +156,16 @@ impl Printer<'_> {
     }
 
     fn scan_column(&mut self, scan: &Scan, column: &ScanColumn) {
-        let mut value = String::new();
-        quote::name_into(&mut value, &scan.table.name);
-        value.push('.');
-        quote::name_into(&mut value, &column.name);
-        self.put(&column.seen(&value));
-        if column.mask.is_some() {
-            self.put(" AS ");
+        if column.mask.is_none() {
+            self.scan_name(scan);
+            self.put(".");
             quote::name_into(&mut self.out, &column.name);
+            return;
         }
+        let value = format!("{}.{}", quote::name(&scan.table.name), quote::name(&column.name));
+        self.put(&column.seen(&value));
+        self.put(" AS ");
+        quote::name_into(&mut self.out, &column.name);
     }
 
     pub(super) fn made(&mut self, made: marker::GeneratedExpr<'_>) -> Result<(), Error> {
