@@ -15,8 +15,9 @@ use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
 use super::{Context, compose, paths, templates};
+use crate::ast::change_expressions;
 use crate::ast::error::Error;
-use crate::ast::{change_expressions, names};
+use crate::ast::names::{self, ours::ITEM};
 use crate::functions::catalogue::{GENERATED_MAX, is_table_function_of_dialect};
 use crate::functions::types::Type;
 
@@ -25,9 +26,6 @@ pub(super) use seq::{number, sees_seq};
 /// The names within are ours (`names::ours`). `items` is the list of what the value holds, `shown` its path as it is shown.
 const EACH: &str = "SELECT _sluice_item.seq AS seq, _sluice_item.key AS key, shown AS path, _sluice_item.index AS index, \
      _sluice_item.value AS value, _sluice_item.this AS this FROM (SELECT unnest(items) AS _sluice_item) AS _sluice_source";
-/// What PATH led to begins the paths of what is found there.
-const PATH_ALONG: &str = "CASE WHEN starts_with(_sluice_item.path, '[') THEN concat(x, _sluice_item.path) \
-     WHEN _sluice_item.path IS NOT NULL THEN concat(x, '.', _sluice_item.path) END";
 /// Keys that a path cannot be read back from raise an error rather than a wrong path.
 const TREE: &str = "SELECT number AS seq, CASE json_type(_sluice_item.above) WHEN 'OBJECT' THEN _sluice_item.key END AS key, \
      shown AS path, \
@@ -127,9 +125,9 @@ fn flatten(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Er
             return Err(Error::unsupported("RECURSIVE of FLATTEN with OUTER or MODE"));
         }
         let shown = if along.is_empty() {
-            templates::around("ltrim(substr(_sluice_item.fullkey, 2), x)", compose::text("."))?
+            templates::fill("_key", &mut [], context)?
         } else {
-            templates::around("concat(x, substr(_sluice_item.fullkey, 2))", compose::text(along))?
+            templates::fill("_key_along", &mut [compose::text(along)], context)?
         };
         return filled(1, vec![("input", input), ("number", number), ("shown", shown)]);
     }
@@ -143,8 +141,13 @@ fn flatten(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Er
         );
         items = compose::case(None, vec![(is_there, items)], Some(templates::fill("_no_items", &mut args, context)?));
     }
-    let shown = if along.is_empty() { "_sluice_item.path" } else { PATH_ALONG };
-    filled(0, vec![("items", items), ("shown", templates::around(shown, compose::text(along))?)])
+    let shown = if along.is_empty() {
+        Expr::CompoundIdentifier(Vec::from([ITEM, "path"].map(Ident::new)))
+    } else {
+        // what PATH led to begins the paths of what is found there
+        templates::fill("_path_along", &mut [compose::text(along)], context)?
+    };
+    filled(0, vec![("items", items), ("shown", shown)])
 }
 
 fn split_to_table(given: &mut Arguments) -> Result<Query, Error> {

@@ -1,5 +1,7 @@
 //! Rows of a query that are written as other values of them: a query over it, which knows its columns by their places.
 
+use std::sync::LazyLock;
+
 use sqlparser::ast::{
     ExcludeSelectItem, Expr, ObjectName, Query, SelectItem, SetExpr, TableAliasColumnDef, TableFactor,
     WildcardAdditionalOptions,
@@ -7,6 +9,10 @@ use sqlparser::ast::{
 
 use crate::ast::error::Error;
 use crate::ast::names::{self, ours};
+
+/// A query over a query.
+static PLACED: LazyLock<Result<Box<Query>, Error>> =
+    LazyLock::new(|| crate::syntax::parse::query(&format!("SELECT * FROM (SELECT 1) AS \"{}\"", ours::ROWS)));
 
 /// The column of this place.
 pub(super) fn column(place: usize) -> Expr {
@@ -16,7 +22,7 @@ pub(super) fn column(place: usize) -> Expr {
 /// `SELECT <values>, … FROM (query)`, a value for each of its first columns. What it has beyond them goes along, for the
 /// engine to refuse.
 pub(super) fn over(source: &mut Query, values: Vec<Expr>) -> Result<(), Error> {
-    let mut query = *crate::syntax::parse::query(&format!("SELECT * FROM (SELECT 1) AS \"{}\"", ours::ROWS))?;
+    let mut query = *PLACED.clone()?;
     let places = || (0..values.len()).map(|place| names::quoted(&ours::place(place)));
     if let SetExpr::Select(select) = query.body.as_mut()
         && let Some(TableFactor::Derived { subquery, alias: Some(rows), .. }) =

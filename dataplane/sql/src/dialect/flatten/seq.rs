@@ -3,9 +3,11 @@
 //! `FROM v, LATERAL FLATTEN(v.src) f` becomes `FROM (SELECT *, row_number() OVER () AS number FROM v) v, …`, and the
 //! column is left out of every `*`. A value that names no column is one row, number 1.
 
+use std::sync::LazyLock;
+
 use sqlparser::ast::{
-    Expr, Ident, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
-    TableWithJoins, Value,
+    Expr, Ident, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias,
+    TableFactor, TableWithJoins, Value,
 };
 
 use super::super::compose;
@@ -15,6 +17,10 @@ use crate::ast::{any_expression, change_expressions, names, star};
 
 /// Stands for the number until the select around it is known; no text can spell it.
 const OPEN: &str = "\0seq";
+
+/// A table with its rows numbered.
+static NUMBERED: LazyLock<Result<Box<Query>, Error>> =
+    LazyLock::new(|| crate::syntax::parse::query(&format!("SELECT *, row_number() OVER () AS \"{SEQ}\" FROM t")));
 
 /// The number of the row that this value is of.
 pub(super) fn of(input: &Expr) -> Expr {
@@ -96,7 +102,7 @@ fn alias(factor: &TableFactor) -> Option<&Ident> {
 fn numbered(factor: &mut TableFactor) -> Result<Ident, Error> {
     let unnamed = || Error::unsupported("SEQ of FLATTEN beside this kind of table");
     let name = alias(factor).cloned().ok_or_else(unnamed)?;
-    let mut query = crate::syntax::parse::query(&format!("SELECT *, row_number() OVER () AS \"{SEQ}\" FROM t"))?;
+    let mut query = NUMBERED.clone()?;
     let SetExpr::Select(select) = query.body.as_mut() else {
         return Err(unnamed());
     };
