@@ -91,11 +91,12 @@ pub(super) fn fill(name: &str, args: &mut [Expr], context: &mut Context<'_>) -> 
         .ok_or_else(|| Error::unsupported(format!("{name} with {} arguments", args.len())))?;
     for (uses, arg) in template.uses.iter().zip(args.iter()) {
         if *uses > 1 {
-            if is_volatile(arg) {
+            let (size, is_volatile) = measured(arg);
+            if is_volatile {
                 let name = name.trim_start_matches('_');
                 return Err(Error::unsupported(format!("{name} over a volatile argument")));
             }
-            context.copy(size(arg) * (uses - 1))?;
+            context.copy(size * (uses - 1))?;
         }
     }
     context.draws |= template.draws;
@@ -105,14 +106,20 @@ pub(super) fn fill(name: &str, args: &mut [Expr], context: &mut Context<'_>) -> 
     Ok(ArgumentSubstitution { template, args, variants }.filled(&template.body))
 }
 
-/// An expression of the engine, made for the case, with the argument where it says `x`.
+/// An expression of the engine, made for the case, with the argument where it says `x`, which it does once.
 pub(super) fn around(text: &str, arg: Expr) -> Result<Expr, Error> {
     let unreadable = || Error::unsupported("this expression");
     let mut parser = Parser::new(&DuckDbDialect {}).try_with_sql(text).map_err(|_| unreadable())?;
-    let body = parser.parse_expr().map_err(|_| unreadable())?;
-    let template = FunctionTemplate::new(vec!["x".to_owned()], body);
-    let mut hole = ArgumentSubstitution { template: &template, args: &mut [arg], variants: Vec::new() };
-    Ok(hole.filled(&template.body))
+    let mut body = parser.parse_expr().map_err(|_| unreadable())?;
+    let mut arg = Some(arg);
+    change_expressions(&mut body, |expr| {
+        if matches!(expr, Expr::Identifier(name) if name.value == "x")
+            && let Some(arg) = arg.take()
+        {
+            *expr = arg;
+        }
+    });
+    Ok(body)
 }
 
 fn lambdas(body: &Expr) -> Vec<String> {
@@ -152,24 +159,35 @@ fn is_leaf(expr: &Expr) -> bool {
 
 /// How many expressions stand in it.
 pub(super) fn size(expr: &Expr) -> usize {
+    measured(expr).0
+}
+
+/// How many expressions stand in it, and whether it may be something else when it is evaluated again.
+fn measured(expr: &Expr) -> (usize, bool) {
     if is_leaf(expr) {
-        return 1;
+        return (1, false);
     }
-    let mut count = 0;
-    each_expression(expr, |_| count += 1);
-    count
+    let (mut count, mut is_volatile) = (0, false);
+    each_expression(expr, |expr| {
+        count += 1;
+        is_volatile |= changes(expr);
+    });
+    (count, is_volatile)
+}
+
+/// Whether it is a call that answers something else each time.
+fn changes(expr: &Expr) -> bool {
+    let known = match expr {
+        Expr::Function(function) => names::single(&function.name).and_then(|name| catalogue::find(&name.value)),
+        _ => None,
+    };
+    known.is_some_and(|known| matches!(known.class, Class::Volatile | Class::Write))
 }
 
 /// Whether it may be something else when it is evaluated again. What has one answer in a statement is not: repeating it
 /// is harmless.
 pub(super) fn is_volatile(expr: &Expr) -> bool {
-    !is_leaf(expr)
-        && any_expression(expr, |expr| match expr {
-            Expr::Function(function) => names::single(&function.name)
-                .and_then(|name| catalogue::find(&name.value))
-                .is_some_and(|known| matches!(known.class, Class::Volatile | Class::Write)),
-            _ => false,
-        })
+    !is_leaf(expr) && any_expression(expr, changes)
 }
 
 /// `name(a, b) = expression`; comments and blank lines are none.
