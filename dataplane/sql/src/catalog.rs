@@ -13,6 +13,7 @@ pub mod file_reading;
 pub mod file_writing;
 pub(crate) mod formatted_texts;
 pub(crate) mod information_schema;
+pub(crate) mod lower_case;
 pub(crate) mod named_values;
 pub mod own_stage;
 pub mod past_load;

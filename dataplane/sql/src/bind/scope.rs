@@ -4,80 +4,25 @@
 //! has it, as the engine does; what may be a column of a relation whose columns are not known has no known type.
 
 mod columns;
+mod frame;
 mod jsonb;
 mod place;
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use columns::BoundType;
 pub(crate) use columns::{BoundColumn, BoundColumns, StatementTables, TableColumns};
+use frame::{BoundRelation, ResolvedType, ScopeFrame};
 use place::Place;
 use sqlparser::ast::{Cte, Expr, Ident, ObjectName, Query, Select, SetExpr, TableFactor, With};
 
 use super::types::ColumnTypes;
 use super::types::digits::Digits;
 use crate::ast::error::Error;
+use crate::catalog::lower_case::lowered;
 use crate::functions::types::Type;
-
-/// A relation of FROM, by the name that it has there.
-#[derive(Debug, Default)]
-struct BoundRelation {
-    alias: String,
-    types: HashMap<String, BoundType>,
-    columns: BoundColumns,
-}
-
-impl BoundRelation {
-    fn new(alias: String, columns: BoundColumns) -> Self {
-        let mut types = HashMap::with_capacity(columns.columns.len());
-        for column in &columns.columns {
-            let known = types.entry(column.name.to_ascii_lowercase()).or_insert_with(|| column.bound());
-            *known = known.agree(column.bound());
-        }
-        Self { alias, types, columns }
-    }
-}
-
-/// The names in reach of one select, or of the ORDER BY of one query.
-#[derive(Debug, Default)]
-struct ScopeFrame {
-    relations: Vec<BoundRelation>,
-    /// Aliases of the select list so far, by their names in lower case.
-    defined: HashMap<String, BoundType>,
-    /// What aliases mean whose expressions must be repeated where they are named.
-    meant: HashMap<String, Expr>,
-    /// Columns of each select of the query so far, where it is the frame of a query.
-    arms: Vec<BoundColumns>,
-    /// What these become.
-    so_far: BoundColumns,
-    /// Whether a name means an alias before it means a column.
-    is_behind: bool,
-}
-
-impl ScopeFrame {
-    /// The type of what a name without a path means here; a type that is not known for what it may mean.
-    fn bare(&self, name: &str) -> Option<ResolvedType> {
-        let mut types = self.relations.iter().filter_map(|relation| relation.types.get(name)).copied();
-        let column = types.next().map(|first| types.fold(first, BoundType::agree));
-        let alias = self.defined.get(name).copied();
-        let found = if self.is_behind { alias.or(column) } else { column.or(alias) };
-        let is_open = || self.relations.iter().any(|relation| relation.columns.is_open);
-        found.map(ResolvedType::Known).or_else(|| is_open().then_some(ResolvedType::Open))
-    }
-
-    fn of(&self, relation: &str, name: &str) -> Option<ResolvedType> {
-        let relation = self.relations.iter().find(|found| found.alias.eq_ignore_ascii_case(relation))?;
-        Some(relation.types.get(name).map_or(ResolvedType::Open, |kind| ResolvedType::Known(*kind)))
-    }
-}
-
-/// The type of a resolved name.
-#[derive(Debug, Clone, Copy)]
-enum ResolvedType {
-    Known(BoundType),
-    /// It may be a column of what has columns that are not known.
-    Open,
-}
 
 /// The scopes around one place of a walk, innermost last.
 pub(crate) struct Scopes<'a> {
@@ -87,12 +32,21 @@ pub(crate) struct Scopes<'a> {
     with: HashMap<String, BoundColumns>,
     /// Parameters of lambdas, each of which has a name of its own.
     parameters: HashMap<String, Type>,
-    /// Names of columns met so far, and those of them that are a variant somewhere.
-    named: HashSet<String>,
+    named: RefCell<MetNames>,
+    /// Names of columns and aliases that are a variant somewhere, in lower case.
     variants: HashSet<String>,
     has_open: bool,
     /// Columns of the query that ended last.
     answered: BoundColumns,
+}
+
+/// Names of the columns that were met so far. They are put in order when somebody asks, which few statements do.
+#[derive(Debug, Default)]
+struct MetNames {
+    /// Those met since then.
+    last: Vec<Rc<str>>,
+    /// The others, in lower case.
+    known: HashSet<String>,
 }
 
 impl<'a> Scopes<'a> {
@@ -102,7 +56,7 @@ impl<'a> Scopes<'a> {
             frames: vec![ScopeFrame::default()],
             with: HashMap::new(),
             parameters: HashMap::new(),
-            named: HashSet::new(),
+            named: RefCell::default(),
             variants: HashSet::new(),
             has_open: false,
             answered: BoundColumns::default(),
@@ -153,23 +107,15 @@ impl<'a> Scopes<'a> {
 
     fn add(&mut self, alias: String, columns: BoundColumns) {
         self.has_open |= columns.is_open;
-        for column in &columns.columns {
-            self.note(&column.name, column.kind);
-        }
+        let variants = columns.columns.iter().filter(|column| column.kind == Type::Json);
+        self.variants.extend(variants.map(|column| column.name.to_ascii_lowercase()));
+        self.named.get_mut().last.extend(columns.columns.iter().map(|column| Rc::clone(&column.name)));
         let is_outermost = self.frames.len() == 1;
         if let Some(frame) = self.frames.last_mut() {
             // a statement that writes has read it already
             frame.relations.retain(|known| !is_outermost || !known.alias.eq_ignore_ascii_case(&alias));
             frame.relations.push(BoundRelation::new(alias, columns));
         }
-    }
-
-    fn note(&mut self, name: &str, kind: Type) {
-        let name = name.to_ascii_lowercase();
-        if kind == Type::Json {
-            self.variants.insert(name.clone());
-        }
-        self.named.insert(name);
     }
 
     /// A name of the select list, for what stands behind it; `is_repeated` where its expression must stand there too.
@@ -190,16 +136,15 @@ impl<'a> Scopes<'a> {
     /// The expression to repeat for a name, where it is an alias of the select around it and can be no column.
     pub(crate) fn meant(&self, name: &str) -> Option<&Expr> {
         let frame = self.frames.last().filter(|frame| !frame.meant.is_empty())?;
-        let name = name.to_ascii_lowercase();
-        let meant = frame.meant.get(&name)?;
-        let may_be_column = |relation: &BoundRelation| relation.columns.is_open || relation.types.contains_key(&name);
+        let meant = frame.meant.get(&*lowered(name))?;
+        let may_be_column = |relation: &BoundRelation| relation.columns.is_open || relation.column(name).is_some();
         (frame.is_behind || !frame.relations.iter().any(may_be_column)).then_some(meant)
     }
 
     /// What the one relation of the innermost scope is called, if it has this column.
     pub(crate) fn only_relation_with(&self, column: &str) -> Option<&str> {
         let [only] = self.frames.last()?.relations.as_slice() else { return None };
-        only.types.contains_key(column).then_some(only.alias.as_str())
+        only.column(column).is_some().then_some(only.alias.as_str())
     }
 
     /// Whether the place is behind a query's body, in its ORDER BY or LIMIT.
@@ -218,12 +163,8 @@ impl<'a> Scopes<'a> {
         let Some(ScopeFrame { relations, meant, .. }) = self.frames.pop() else { return };
         let Some(query) = self.frames.last_mut() else { return };
         query.is_behind = true;
-        let is_first = query.arms.is_empty();
-        (query.relations, query.meant) = if is_first { (relations, meant) } else { Default::default() };
-        query.so_far = if is_first { outputs.clone() } else { std::mem::take(&mut query.so_far).united(&outputs) };
-        query.arms.push(outputs);
-        let defined = query.so_far.columns.iter();
-        query.defined = defined.map(|column| (column.name.to_ascii_lowercase(), column.bound())).collect();
+        (query.relations, query.meant) = if query.arms.is_empty() { (relations, meant) } else { Default::default() };
+        query.answer(outputs);
     }
 
     /// The columns of each select of the query, before it ends.
@@ -232,7 +173,8 @@ impl<'a> Scopes<'a> {
     }
 
     pub(crate) fn end_query(&mut self, query: &Query) {
-        let outputs = self.frames.pop().and_then(|frame| united(&frame.arms));
+        let arms = self.frames.pop().map(|frame| frame.arms).unwrap_or_default();
+        let outputs = arms.into_iter().reduce(|so_far, arm| so_far.united(&arm));
         self.answered = match outputs {
             Some(outputs) if is_of_selects(&query.body) => outputs,
             _ => self.place().query(query),
@@ -270,13 +212,16 @@ impl<'a> Scopes<'a> {
 
     /// Refuses a name that may be a variant and may not: to read it as either could be wrong.
     pub(crate) fn certain(&self, expr: &Expr) -> Result<(), Error> {
+        if self.variants.is_empty() {
+            return Ok(());
+        }
         let name = match expr {
             Expr::Nested(inner) => return self.certain(inner),
             Expr::Identifier(ident) => ident,
             _ => return Ok(()),
         };
-        let lower = name.value.to_ascii_lowercase();
-        if matches!(self.place().resolve(&lower), Some(ResolvedType::Open)) && self.variants.contains(&lower) {
+        let is_variant = self.variants.contains(&*lowered(&name.value));
+        if is_variant && matches!(self.place().resolve(&name.value), Some(ResolvedType::Open)) {
             return Err(Error::unsupported(format!(
                 "the name {} for a variant and for another column in one statement",
                 name.value
@@ -287,7 +232,10 @@ impl<'a> Scopes<'a> {
 
     /// Whether anything in the statement so far is known to have a column of this name.
     pub(crate) fn is_column(&self, name: &str) -> bool {
-        self.named.contains(&name.to_ascii_lowercase())
+        let mut named = self.named.borrow_mut();
+        let MetNames { last, known } = &mut *named;
+        known.extend(last.drain(..).map(|name| name.to_ascii_lowercase()));
+        known.contains(&*lowered(name))
     }
 
     /// Whether anything in the statement so far may have columns that are not known.
@@ -300,11 +248,6 @@ impl<'a> Scopes<'a> {
         let relations = self.frames.iter().flat_map(|frame| &frame.relations);
         relations.filter(|known| known.alias.eq_ignore_ascii_case(alias)).any(|known| known.columns.is_open)
     }
-}
-
-fn united(arms: &[BoundColumns]) -> Option<BoundColumns> {
-    let (first, others) = arms.split_first()?;
-    Some(others.iter().fold(first.clone(), BoundColumns::united))
 }
 
 /// Whether the columns of its selects are all that it has.

@@ -1,5 +1,6 @@
 //! The columns of a relation: what a table, a select list or a table function answers.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use sqlparser::ast::{Expr, Ident, ObjectName, TableAliasColumnDef, TableFactor};
@@ -41,7 +42,7 @@ impl BoundType {
 /// A column of a relation with its type.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundColumn {
-    pub name: String,
+    pub name: Rc<str>,
     pub kind: Type,
     /// Whether it is a NULL, which is of every type.
     pub is_null: bool,
@@ -57,12 +58,13 @@ pub(crate) struct BoundColumn {
 
 impl BoundColumn {
     /// Of a table, as it is declared.
-    pub(crate) fn declared(name: impl Into<String>, type_name: &str) -> Self {
-        let length = column_comment::length_named(type_name);
-        Self { length, digits: Digits::of_name(type_name), ..Self::new(name, Type::of_name(type_name)) }
+    pub(crate) fn declared(name: impl Into<Rc<str>>, type_name: &str) -> Self {
+        let kind = Type::of_name(type_name);
+        let digits = if kind.is_number() { Digits::of_number(type_name) } else { None };
+        Self { length: column_comment::length_named(type_name), digits, ..Self::new(name, kind) }
     }
 
-    pub(crate) fn new(name: impl Into<String>, kind: Type) -> Self {
+    pub(crate) fn new(name: impl Into<Rc<str>>, kind: Type) -> Self {
         let name = name.into();
         Self { name, kind, is_null: false, length: None, minutes: None, is_jsonb: false, digits: None }
     }
@@ -101,11 +103,11 @@ impl BoundColumns {
     /// Under the names that an alias gives them, in their order.
     pub(super) fn renamed(mut self, names: &[TableAliasColumnDef]) -> Self {
         if self.is_open && !names.is_empty() {
-            let unknown = |column: &TableAliasColumnDef| BoundColumn::new(&column.name.value, Type::Unknown);
+            let unknown = |column: &TableAliasColumnDef| BoundColumn::new(column.name.value.as_str(), Type::Unknown);
             return Self { columns: names.iter().map(unknown).collect(), is_open: true };
         }
         for (column, TableAliasColumnDef { name, .. }) in self.columns.iter_mut().zip(names) {
-            column.name.clone_from(&name.value);
+            column.name = name.value.as_str().into();
         }
         self
     }
@@ -143,9 +145,9 @@ impl TableColumns for Vec<Scan> {
     fn columns(&self, name: &ObjectName) -> Option<Vec<BoundColumn>> {
         let Some(Marked::Scan(number)) = marker::read(name) else { return None };
         let shown = |column: &ScanColumn| match column.mask {
-            Some(mask) if mask.function().traits().makes_text => BoundColumn::new(&column.name, Type::Text),
-            Some(_) => BoundColumn::new(&column.name, Type::of_name(&column.type_name)),
-            None => BoundColumn::declared(&column.name, &column.type_name).spelled(column.spelled),
+            Some(mask) if mask.function().traits().makes_text => BoundColumn::new(column.name.as_str(), Type::Text),
+            Some(_) => BoundColumn::new(column.name.as_str(), Type::of_name(&column.type_name)),
+            None => BoundColumn::declared(column.name.as_str(), &column.type_name).spelled(column.spelled),
         };
         self.get(number).map(|scan| scan.columns.iter().map(shown).collect())
     }
@@ -158,7 +160,8 @@ impl TableColumns for Vec<Scan> {
 }
 
 fn of_table(table: &Table) -> Vec<BoundColumn> {
-    let declared = |column: &Column| BoundColumn::declared(&column.name, &column.type_name).spelled(column.spelled);
+    let declared =
+        |column: &Column| BoundColumn::declared(column.name.as_str(), &column.type_name).spelled(column.spelled);
     table.columns.iter().map(declared).collect()
 }
 

@@ -7,10 +7,12 @@ use sqlparser::ast::{
 
 use super::super::types::ColumnTypes;
 use super::super::types::digits::Digits;
+use super::Scopes;
 use super::columns::{self, BoundColumn, BoundColumns, BoundType};
-use super::{BoundRelation, ResolvedType, ScopeFrame, Scopes};
+use super::frame::{BoundRelation, ResolvedType, ScopeNames};
 use crate::ast::names;
 use crate::ast::names::ours::ITEM;
+use crate::catalog::lower_case::lowered;
 use crate::functions::catalogue;
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
@@ -19,32 +21,36 @@ use crate::scan::marker::{self, Marked};
 pub(super) struct Place<'p> {
     scopes: &'p Scopes<'p>,
     around: Option<&'p Place<'p>>,
-    frame: ScopeFrame,
+    relations: Vec<BoundRelation>,
 }
 
 impl<'p> Place<'p> {
     pub(super) fn new(scopes: &'p Scopes<'p>, around: Option<&'p Place<'p>>) -> Self {
-        Self { scopes, around, frame: ScopeFrame::default() }
+        Self { scopes, around, relations: Vec::new() }
     }
 
     /// The scopes in reach, innermost first.
-    fn frames(&self) -> impl Iterator<Item = &ScopeFrame> {
-        let inner = std::iter::successors(Some(self), |place| place.around).map(|place| &place.frame);
-        inner.chain(self.scopes.frames.iter().rev())
+    fn in_reach(&self) -> impl Iterator<Item = ScopeNames<'_>> {
+        let around = std::iter::successors(Some(self), |place| place.around);
+        let looked_at = around.map(|place| ScopeNames { relations: &place.relations, frame: None });
+        looked_at.chain(self.scopes.frames.iter().rev().map(ScopeNames::from))
     }
 
-    /// What a name without a path, in lower case, was resolved to.
+    /// What a name without a path was resolved to.
     pub(super) fn resolve(&self, name: &str) -> Option<ResolvedType> {
-        if let Some(kind) = self.scopes.parameters.get(name) {
+        let parameters = &self.scopes.parameters;
+        if !parameters.is_empty()
+            && let Some(kind) = parameters.get(&*lowered(name))
+        {
             return Some(ResolvedType::Known(BoundType { kind: *kind, minutes: None, digits: None }));
         }
-        self.frames().find_map(|frame| frame.bare(name))
+        self.in_reach().find_map(|scope| scope.bare(name))
     }
 
-    /// What is known of the column of this name, in lower case.
+    /// What is known of the column of this name.
     fn known(&self, qualifier: Option<&str>, name: &str) -> Option<BoundType> {
         let found = match qualifier {
-            Some(relation) => self.frames().find_map(|frame| frame.of(relation, name)),
+            Some(relation) => self.in_reach().find_map(|scope| scope.of(relation, name)),
             None => self.resolve(name),
         };
         match found? {
@@ -75,7 +81,7 @@ impl<'p> Place<'p> {
 
     fn values(&self, values: &Values) -> BoundColumns {
         let row = |row: &[Expr]| {
-            let column = |(place, expr): (usize, &Expr)| self.column_of(expr, format!("column{}", place + 1));
+            let column = |(place, expr): (usize, &Expr)| self.column_of(expr, &format!("column{}", place + 1));
             BoundColumns { columns: row.iter().enumerate().map(column).collect(), is_open: false }
         };
         let mut rows = values.rows.iter().map(|cells| row(cells));
@@ -89,7 +95,7 @@ impl<'p> Place<'p> {
                 self.joined(table_with_joins);
             } else {
                 let found = self.factor(factor);
-                self.frame.relations.push(BoundRelation::new(columns::alias(factor), found));
+                self.relations.push(BoundRelation::new(columns::alias(factor), found));
             }
         }
     }
@@ -102,7 +108,7 @@ impl<'p> Place<'p> {
             TableFactor::NestedJoin { table_with_joins, .. } => {
                 let mut within = Place::new(self.scopes, Some(self));
                 within.joined(table_with_joins);
-                BoundColumns::of_all(within.frame.relations.iter().map(|relation| &relation.columns))
+                BoundColumns::of_all(within.relations.iter().map(|relation| &relation.columns))
             }
             TableFactor::Pivot { table, .. } | TableFactor::Unpivot { table, .. } => {
                 BoundColumns { is_open: true, ..self.factor(table) }
@@ -123,16 +129,24 @@ impl<'p> Place<'p> {
     }
 
     fn named(&self, name: &ObjectName) -> BoundColumns {
-        let with = match marker::read(name) {
-            Some(Marked::With(number)) => Some(marker::with_name(number)),
-            Some(Marked::Scan(_)) => None,
-            None => names::single(name).map(|name| name.value.to_ascii_lowercase()),
-        };
-        if let Some(columns) = with.and_then(|with| self.scopes.with.get(&with)) {
+        if let Some(columns) = self.with(name) {
             return columns.clone();
         }
         let columns = self.scopes.tables.columns(name);
         columns.map_or_else(BoundColumns::open, |columns| BoundColumns { columns, is_open: false })
+    }
+
+    /// The columns of the WITH query that a name in FROM stands for.
+    fn with(&self, name: &ObjectName) -> Option<&BoundColumns> {
+        let with = &self.scopes.with;
+        if with.is_empty() {
+            return None;
+        }
+        match marker::read(name) {
+            Some(Marked::With(number)) => with.get(&marker::with_name(number)),
+            Some(Marked::Scan(_)) => None,
+            None => with.get(&*lowered(&names::single(name)?.value)),
+        }
     }
 
     /// The columns of a select, whose relations are in the innermost scope.
@@ -142,7 +156,7 @@ impl<'p> Place<'p> {
             match item {
                 SelectItem::UnnamedExpr(expr) => outputs.columns.push(self.column_of(expr, label(expr))),
                 SelectItem::ExprWithAlias { expr, alias } => {
-                    outputs.columns.push(self.column_of(expr, alias.value.clone()));
+                    outputs.columns.push(self.column_of(expr, &alias.value));
                 }
                 SelectItem::Wildcard(options) => {
                     outputs.is_open |= select.from.iter().any(shows_once);
@@ -157,12 +171,12 @@ impl<'p> Place<'p> {
         outputs
     }
 
-    fn column_of(&self, expr: &Expr, name: String) -> BoundColumn {
+    fn column_of(&self, expr: &Expr, name: &str) -> BoundColumn {
         let is_null = matches!(expr, Expr::Value(value) if value.value == Value::Null);
         let BoundType { kind, minutes, digits } = BoundType::of(expr, self);
         let named = self.named_by(expr);
         let (length, is_jsonb) = named.map_or((None, false), |column| (column.length, column.is_jsonb));
-        BoundColumn { name, kind, is_null, length, minutes, is_jsonb, digits }
+        BoundColumn { name: name.into(), kind, is_null, length, minutes, is_jsonb, digits }
     }
 
     /// The column that an expression is.
@@ -176,11 +190,11 @@ impl<'p> Place<'p> {
             },
             _ => return None,
         };
-        self.frames().find_map(|frame| {
+        self.in_reach().find_map(|scope| {
             let of = |relation: &&BoundRelation| {
                 qualifier.is_none_or(|qualifier| relation.alias.eq_ignore_ascii_case(&qualifier.value))
             };
-            let mut columns = frame.relations.iter().filter(of).flat_map(|relation| &relation.columns.columns);
+            let mut columns = scope.relations.iter().filter(of).flat_map(|relation| &relation.columns.columns);
             columns.find(|column| column.name.eq_ignore_ascii_case(&name.value))
         })
     }
@@ -189,12 +203,12 @@ impl<'p> Place<'p> {
         // what is left out, renamed or computed anew is not followed
         outputs.is_open |= *options != WildcardAdditionalOptions::default();
         let is_meant = |known: &&BoundRelation| relation.is_none_or(|name| known.alias.eq_ignore_ascii_case(name));
-        let frame = self.frames().find(|frame| frame.relations.iter().any(|known| is_meant(&known)));
-        let Some(frame) = frame else {
+        let scope = self.in_reach().find(|scope| scope.relations.iter().any(|known| is_meant(&known)));
+        let Some(scope) = scope else {
             outputs.is_open = true;
             return;
         };
-        for known in frame.relations.iter().filter(is_meant) {
+        for known in scope.relations.iter().filter(is_meant) {
             outputs.is_open |= known.columns.is_open;
             outputs.columns.extend(known.columns.columns.iter().cloned());
         }
@@ -213,12 +227,8 @@ fn answer_of(name: &ObjectName, counts: bool) -> BoundColumns {
 }
 
 /// The name of a column that has no alias; nothing where it is no name of a column.
-fn label(expr: &Expr) -> String {
-    match expr {
-        Expr::Identifier(name) => name.value.clone(),
-        Expr::CompoundIdentifier(path) => path.last().map(|name| name.value.clone()).unwrap_or_default(),
-        _ => String::new(),
-    }
+fn label(expr: &Expr) -> &str {
+    names::column(expr).map_or("", |name| name.value.as_str())
 }
 
 /// Whether a join of it shows some of its columns once, or not at all.
@@ -240,23 +250,22 @@ fn shows_once(table: &TableWithJoins) -> bool {
 
 impl ColumnTypes for Place<'_> {
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
-        let name = name.to_ascii_lowercase();
         match qualifier {
             // the items that FLATTEN was made into
             Some(ITEM) => {
                 let mut known = catalogue::answered("flatten").into_iter().flat_map(|answered| &answered.shown);
-                known.find(|(known, _)| *known == name).map_or(Type::Unknown, |(_, kind)| *kind)
+                known.find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or(Type::Unknown, |(_, kind)| *kind)
             }
-            _ => self.known(qualifier, &name).map_or(Type::Unknown, |known| known.kind),
+            _ => self.known(qualifier, name).map_or(Type::Unknown, |known| known.kind),
         }
     }
 
     fn minutes(&self, qualifier: Option<&str>, name: &str) -> Option<i32> {
-        self.known(qualifier, &name.to_ascii_lowercase())?.minutes
+        self.known(qualifier, name)?.minutes
     }
 
     fn digits(&self, qualifier: Option<&str>, name: &str) -> Option<Digits> {
-        self.known(qualifier, &name.to_ascii_lowercase())?.digits
+        self.known(qualifier, name)?.digits
     }
 
     fn subquery(&self, query: &Query) -> Type {

@@ -16,9 +16,14 @@ pub(crate) struct Digits {
 impl Digits {
     /// Of a type, as the engine prints it.
     pub(crate) fn of_name(type_name: &str) -> Option<Self> {
+        if Type::of_name(type_name).is_number() { Self::of_number(type_name) } else { None }
+    }
+
+    /// The same of a type of numbers; none of one of floating point.
+    pub(crate) fn of_number(type_name: &str) -> Option<Self> {
         match Exact::of_name(type_name) {
-            Exact::Number { whole, scale } if Type::of_name(type_name).is_number() => Some(Self { whole, scale }),
-            _ => None,
+            Exact::Number { whole, scale } => Some(Self { whole, scale }),
+            Exact::Declared(_) => None,
         }
     }
 
