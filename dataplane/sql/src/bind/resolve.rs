@@ -18,8 +18,6 @@ use crate::catalog::external_change::ExternalChange;
 use crate::catalog::staged_rows::StagedRows;
 use crate::catalog::table::Table;
 use crate::catalog::tables::{Catalog, SessionNames};
-use crate::dialect;
-use crate::functions::catalogue::Class;
 use crate::scan::marker::{self, Marked};
 use crate::syntax::statement::{Operation, Statement, StatementKind, many};
 use crate::syntax::{label, refusals};
@@ -238,40 +236,6 @@ impl<'a> Binder<'a> {
         self.expanded.views > 0 || self.makes_view
     }
 
-    /// `nextval('sequence')`: whoever reads a view only reads, a sequence that belongs to a column is moved by its
-    /// table alone, and of any other it must be known which one it is.
-    fn asks_a_sequence(&mut self, function: &ast::Function) -> Result<Option<Expr>, Error> {
-        let Some(asked) =
-            names::single(&function.name).filter(|name| dialect::class(&name.value) == Some(Class::Write))
-        else {
-            return Ok(None);
-        };
-        if self.is_in_view() {
-            return Err(Error::unsupported("NEXTVAL in a view"));
-        }
-        if function.args.to_string().to_ascii_lowercase().contains(definition::OWNED) {
-            return Err(Error::unsupported("a sequence that belongs to a column"));
-        }
-        let name = sequence::named(function).ok_or_else(|| Error::unsupported("a sequence that no literal names"))?;
-        let written = TableName::of(&name).ok_or_else(|| Error::unsupported("this form of name"))?;
-        let found = self.catalog.defined(definition::DefinitionKind::Sequence, &written, self.session);
-        let found = found.ok_or_else(|| self.catalog.missing(&written))?;
-        self.sequences.push(found.path());
-        Ok(Some(sequence::asked(&asked.value, &found.schema, &found.name)))
-    }
-
-    /// `sequence.NEXTVAL`.
-    fn next_value(&mut self, path: &[Ident]) -> Option<Expr> {
-        let (last, sequence) = path.split_last()?;
-        if !last.value.eq_ignore_ascii_case("nextval") || sequence.is_empty() {
-            return None;
-        }
-        let written = TableName::of(&ObjectName::from(sequence.to_vec()))?;
-        let found = self.catalog.defined(definition::DefinitionKind::Sequence, &written, self.session)?;
-        self.sequences.push(found.path());
-        Some(sequence::next(&found.schema, &found.name))
-    }
-
     /// Tables of an INSERT into several.
     fn also(&self, tree: &mut ast::Statement) -> Result<Vec<Arc<Table>>, Error> {
         let ast::Statement::Insert(insert) = tree else {
@@ -382,6 +346,7 @@ fn located(error: Error, name: &ObjectName) -> Error {
 
 mod alone;
 mod altered;
+mod asked_sequence;
 pub(crate) mod callable;
 mod comment;
 mod expanded;
