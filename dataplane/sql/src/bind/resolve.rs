@@ -23,6 +23,7 @@ use crate::syntax::statement::{Operation, Statement, StatementKind, many};
 use crate::syntax::{label, refusals};
 use callable::{called, table_function};
 use expanded::Expanded;
+use name_forms::NameForms;
 use staged_rows::StageBinding;
 
 /// A statement whose every name is known. Made by [`resolve`] alone.
@@ -155,19 +156,26 @@ fn bind(
     }
     let defined = definition::comment(&definition::searched(&session.search_path), statement.text());
     let (reads, text) = (statement.reads().to_vec(), statement.text().to_owned());
+    let mut may_have_forms = NameForms::may_have(statement.whole());
     let mut tree = statement.into_admitted()?;
     let explains = *kind == StatementKind::Explain;
     if explains {
         tree = Box::new(explained::query(*tree)?);
     } else if let Some(query) = information_schema::as_query(&tree, kind, catalog, session)? {
         *tree = query;
+        may_have_forms = false;
     } else if !kind.runs() {
         return Err(Error::unsupported("running this statement in the engine"));
     }
     let remark = information_schema::remark(kind).or_else(|| target::absent(&tree, catalog));
     label::label(&mut tree, |_| true)?;
-    scalar::rewrite(&mut tree)?;
-    qualified::shorten(&mut tree, catalog, session);
+    let forms = if may_have_forms { NameForms::of(&tree) } else { NameForms::default() };
+    if forms.calls {
+        scalar::rewrite(&mut tree)?;
+    }
+    if forms.paths {
+        qualified::shorten(&mut tree, catalog, session);
+    }
     let mut binder = Binder::new(catalog, session);
     binder.makes_view = *kind == StatementKind::CreateView;
     let external = binder.external(&mut tree, kind, &text)?;
@@ -352,6 +360,7 @@ mod comment;
 mod expanded;
 mod explained;
 pub(crate) mod external;
+mod name_forms;
 mod past_load;
 mod qualified;
 mod relations;
