@@ -8,6 +8,7 @@ use crate::ast::names::{self, MAIN_SCHEMA, TableName};
 use sqlparser::ast::ObjectName;
 
 use crate::catalog::definition::{self, Definition, FoundDefinition};
+use crate::catalog::lower_case::lowered;
 use crate::catalog::past_load::PastLoad;
 use crate::catalog::stage::FileEntry;
 use crate::catalog::table::{Column, Table};
@@ -16,7 +17,8 @@ use crate::catalog::table::{Column, Table};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
     schemas: HashMap<String, HashMap<String, Arc<Table>>>,
-    definitions: HashMap<(definition::DefinitionKind, String, String), Arc<Definition>>,
+    /// By kind, schema and name.
+    definitions: HashMap<definition::DefinitionKind, HashMap<String, HashMap<String, Arc<Definition>>>>,
 }
 
 impl Catalog {
@@ -41,14 +43,20 @@ impl Catalog {
         if !names::fits_a_path(&definition.schema) || !names::fits_a_path(&definition.name) {
             return;
         }
+        self.add_schema(&definition.schema);
+        self.put(Arc::new(definition));
+    }
+
+    fn put(&mut self, definition: Arc<Definition>) {
         let (schema, name) = (definition.schema.to_ascii_lowercase(), definition.name.to_ascii_lowercase());
-        self.schemas.entry(schema.clone()).or_default();
-        self.definitions.insert((definition.kind, schema, name), Arc::new(definition));
+        let of_kind = self.definitions.entry(definition.kind).or_default();
+        of_kind.entry(schema).or_default().insert(name, definition);
     }
 
     /// Views, functions and sequences, by kind, schema and name.
     pub fn definitions(&self) -> Vec<&Arc<Definition>> {
-        let mut all: Vec<_> = self.definitions.values().collect();
+        let of_schemas = self.definitions.values().flat_map(HashMap::values);
+        let mut all: Vec<_> = of_schemas.flat_map(HashMap::values).collect();
         all.sort_by_key(|definition| (definition.kind as u8, definition.schema.clone(), definition.name.clone()));
         all
     }
@@ -60,9 +68,10 @@ impl Catalog {
         name: &TableName,
         session: &SessionNames,
     ) -> FoundDefinition {
-        let wanted = name.name.to_ascii_lowercase();
+        let of_kind = self.definitions.get(&kind)?;
+        let wanted = lowered(&name.name);
         let mut schemas = session.schemas_of(self, name)?;
-        schemas.find_map(|schema| self.definitions.get(&(kind, schema.to_ascii_lowercase(), wanted.clone())).cloned())
+        schemas.find_map(|schema| of_kind.get(&*lowered(schema))?.get(&*wanted)).cloned()
     }
 
     /// The stage or file format of this kind that a name means in this session.
@@ -94,8 +103,9 @@ impl Catalog {
             let kept = tables.iter().filter(|(_, table)| may_see(&table.path()));
             seen.schemas.insert(schema.clone(), kept.map(|(name, table)| (name.clone(), Arc::clone(table))).collect());
         }
-        let kept = self.definitions.iter().filter(|(_, definition)| may_see(&definition.path()));
-        seen.definitions = kept.map(|(key, definition)| (key.clone(), Arc::clone(definition))).collect();
+        let of_schemas = self.definitions.values().flat_map(HashMap::values);
+        let kept = of_schemas.flat_map(HashMap::values).filter(|definition| may_see(&definition.path()));
+        kept.for_each(|definition| seen.put(Arc::clone(definition)));
         seen
     }
 
@@ -105,7 +115,7 @@ impl Catalog {
         let mut changed = Self::new(tables);
         changed.definitions.clone_from(&self.definitions);
         self.tables().filter(|table| table.is_external()).for_each(|table| changed.add(Table::clone(table)));
-        self.definitions.keys().for_each(|(_, schema, _)| changed.add_schema(schema));
+        self.definitions.values().flat_map(HashMap::keys).for_each(|schema| changed.add_schema(schema));
         changed
     }
 
@@ -117,7 +127,7 @@ impl Catalog {
     }
 
     pub fn has_schema(&self, schema: &str) -> bool {
-        schema.eq_ignore_ascii_case(MAIN_SCHEMA) || self.schemas.contains_key(&schema.to_ascii_lowercase())
+        schema.eq_ignore_ascii_case(MAIN_SCHEMA) || self.schemas.contains_key(&*lowered(schema))
     }
 
     /// Their names; the main schema is there without a table.
@@ -127,7 +137,7 @@ impl Catalog {
     }
 
     pub fn get(&self, schema: &str, name: &str) -> Option<&Arc<Table>> {
-        self.schemas.get(&schema.to_ascii_lowercase())?.get(&name.to_ascii_lowercase())
+        self.schemas.get(&*lowered(schema))?.get(&*lowered(name))
     }
 
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
@@ -140,23 +150,38 @@ impl Catalog {
         is_bare.then(|| self.get(names::TEMPORARY_SCHEMA, &name.name)).flatten()
     }
 
-    /// The table a name means in this session.
-    pub(crate) fn find(&self, name: &TableName, session: &SessionNames) -> Result<&Arc<Table>, Error> {
+    /// The table a name means in this session, if there is one.
+    pub(crate) fn table(&self, name: &TableName, session: &SessionNames) -> Option<&Arc<Table>> {
         if name.is_reserved() {
-            return Err(self.missing(name));
+            return None;
         }
-        let mut schemas = session.schemas_of(self, name).ok_or_else(|| self.missing(name))?;
-        // the first schema that has a table or a view of the name
-        let found = schemas.find(|schema| self.has_relation(schema, &name.name));
-        found.and_then(|schema| self.get(schema, &name.name)).ok_or_else(|| self.missing(name))
+        let mut schemas = session.schemas_of(self, name)?;
+        // of the first schema that has a table or a view of the name
+        let found = schemas.find_map(|schema| {
+            let table = self.get(schema, &name.name);
+            (table.is_some() || self.has_definition(schema, &name.name)).then_some(table)
+        });
+        found.flatten()
+    }
+
+    /// The same, or an error that names what is alike.
+    pub(crate) fn find(&self, name: &TableName, session: &SessionNames) -> Result<&Arc<Table>, Error> {
+        self.table(name, session).ok_or_else(|| self.missing(name))
     }
 
     /// Whether a table or a view of the name is in the schema.
     pub fn has_relation(&self, schema: &str, name: &str) -> bool {
+        self.get(schema, name).is_some() || self.has_definition(schema, name)
+    }
+
+    /// Whether a view of the name is in the schema, or what stands where a table may.
+    fn has_definition(&self, schema: &str, name: &str) -> bool {
         use definition::DefinitionKind as Kind;
-        let (schema, name) = (schema.to_ascii_lowercase(), name.to_ascii_lowercase());
-        let is = |kind| self.definitions.contains_key(&(kind, schema.clone(), name.clone()));
-        self.get(&schema, &name).is_some() || [Kind::View, Kind::Stage, Kind::FileFormat].into_iter().any(is)
+        let (schema, name) = (lowered(schema), lowered(name));
+        [Kind::View, Kind::Stage, Kind::FileFormat].iter().any(|kind| {
+            let defined = self.definitions.get(kind).and_then(|of_kind| of_kind.get(&*schema));
+            defined.is_some_and(|defined| defined.contains_key(&*name))
+        })
     }
 
     /// Names only what the caller may see.
@@ -182,8 +207,9 @@ impl Catalog {
         let wanted = name.name.to_ascii_lowercase();
         let likeness = |table: &Arc<Table>| strsim::jaro_winkler(&wanted, &table.name.to_ascii_lowercase());
         self.tables()
-            .map(|table| (likeness(table), table.path()))
+            .map(|table| (likeness(table), table))
             .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+            .map(|(likeness, table)| (likeness, table.path()))
             .max_by(|one, other| one.0.total_cmp(&other.0).then_with(|| other.1.cmp(&one.1)))
             .map(|(_, path)| path)
     }
