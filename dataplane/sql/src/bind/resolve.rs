@@ -271,14 +271,14 @@ impl<'a> Binder<'a> {
     }
 
     fn find(&self, name: &ObjectName) -> Result<&Arc<Table>, Error> {
-        let Some(written) = TableName::of(name) else {
-            return Err(Error::unsupported("this form of table name"));
-        };
+        let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
+        self.table(&written).ok_or_else(|| located(self.catalog.missing(&written), name))
+    }
+
+    fn table(&self, written: &TableName) -> Option<&Arc<Table>> {
         // a view's names mean what they meant where it was made
-        if let Some(table) = self.catalog.temporary(&written).filter(|_| self.expanded.views == 0) {
-            return Ok(table);
-        }
-        self.catalog.find(&written, self.session).map_err(|error| located(error, name))
+        let temporary = self.catalog.temporary(written).filter(|_| self.expanded.views == 0);
+        temporary.or_else(|| self.catalog.table(written, self.session))
     }
 }
 

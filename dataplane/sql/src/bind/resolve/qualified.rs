@@ -36,7 +36,7 @@ impl QualifiedNames<'_> {
             return Some(table.schema.clone());
         }
         let view = || self.catalog.defined(DefinitionKind::View, name, self.session).map(|view| view.schema.clone());
-        self.catalog.find(name, self.session).ok().map(|table| table.schema.clone()).or_else(view)
+        self.catalog.table(name, self.session).map(|table| table.schema.clone()).or_else(view)
     }
 
     /// How many parts of the path stand before the table's name.

@@ -1,7 +1,5 @@
 //! The relation that a name in FROM stands for: the table, a view's query, a part of the catalogue.
 
-use std::sync::Arc;
-
 use sqlparser::ast::{self, Ident, TableFactor};
 
 use super::{Binder, alias_as_named, located};
@@ -68,28 +66,26 @@ impl Binder<'_> {
             self.expanded.listing()?;
             let query = information_schema::relation(&written, self.catalog, self.session);
             (Box::new(query.map_err(|error| located(error, name))?), Vec::new())
-        } else {
-            let view = self.catalog.defined(definition::DefinitionKind::View, &written, self.session);
-            if is_dual(&written) && view.is_none() && self.find(name).is_err() {
-                alias_as_named(name, alias);
-                let row = crate::syntax::parse::query("SELECT 'X' AS dummy")?;
-                *factor = TableFactor::Derived { lateral: false, subquery: row, alias: alias.take(), sample: None };
-                return Ok(());
+        } else if let Some(table) = self.table(&written).cloned() {
+            if table.is_external() && !self.stages.makes_view {
+                return self.external_rows(factor, &table);
             }
-            let Some(view) = view.filter(|_| !written.is_reserved() && self.find(name).is_err()) else {
-                let table = Arc::clone(self.find(name)?);
-                if table.is_external() && !self.stages.makes_view {
-                    return self.external_rows(factor, &table);
-                }
-                self.references.push(table);
-                alias_as_named(name, alias);
-                *name = marker::name(Marked::Scan(self.references.len() - 1));
-                return Ok(());
-            };
+            self.references.push(table);
+            alias_as_named(name, alias);
+            *name = marker::name(Marked::Scan(self.references.len() - 1));
+            return Ok(());
+        } else if let Some(view) = self.view_named(name) {
             if version.is_some() {
                 return Err(Error::unsupported("time travel (AT, BEFORE)"));
             }
             self.view(&view, numbers).map_err(|error| located(error, name))?
+        } else if is_dual(&written) {
+            alias_as_named(name, alias);
+            let row = crate::syntax::parse::query("SELECT 'X' AS dummy")?;
+            *factor = TableFactor::Derived { lateral: false, subquery: row, alias: alias.take(), sample: None };
+            return Ok(());
+        } else {
+            return Err(located(self.catalog.missing(&written), name));
         };
         alias_as_named(name, alias);
         let mut alias = alias.take();
