@@ -16,7 +16,7 @@ use sqlparser::ast::{self, Expr, Query, Statement, Value};
 use crate::ast::construct::construct;
 use crate::ast::error::Error;
 use crate::ast::expression::as_text;
-use crate::ast::names::TableName;
+use crate::ast::names::{self, TableName, ours};
 use crate::catalog::information_schema::{InformationTable, SIZES};
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::functions::settings;
@@ -127,12 +127,15 @@ pub(crate) fn of_session(expr: &Expr, session: &SessionNames) -> Option<Expr> {
     let name = match expr {
         Expr::Identifier(ident) if ident.quote_style.is_none() => ident,
         Expr::Function(ast::Function { name, args, over: None, .. }) => match args {
-            ast::FunctionArguments::None => crate::ast::names::single(name)?,
-            ast::FunctionArguments::List(list) if list.args.is_empty() => crate::ast::names::single(name)?,
+            ast::FunctionArguments::None => names::single(name)?,
+            ast::FunctionArguments::List(list) if list.args.is_empty() => names::single(name)?,
             _ => return None,
         },
         _ => return None,
     };
+    if !ours::begins(&name.value, "current_") && !name.value.eq_ignore_ascii_case("session_user") {
+        return None;
+    }
     let called = matches!(expr, Expr::Function(_));
     let text = match name.value.to_ascii_lowercase().as_str() {
         "current_user" | "session_user" => session.user.clone(),

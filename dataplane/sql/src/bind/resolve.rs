@@ -18,6 +18,8 @@ use crate::catalog::external_change::ExternalChange;
 use crate::catalog::staged_rows::StagedRows;
 use crate::catalog::table::Table;
 use crate::catalog::tables::{Catalog, SessionNames};
+use crate::dialect;
+use crate::functions::catalogue::Class;
 use crate::scan::marker::{self, Marked};
 use crate::syntax::statement::{Operation, Statement, StatementKind, many};
 use crate::syntax::{label, refusals};
@@ -312,13 +314,17 @@ impl RelationVisitor for Binder<'_> {
         }
         match expr {
             Expr::Function(function) => {
-                if let Some(body) = self.called(function)? {
+                let single = names::single(&function.name);
+                let class = single.and_then(|name| dialect::class(&name.value));
+                if class.is_none()
+                    && let Some(body) = self.called(function)?
+                {
                     *expr = body;
                     return Ok(());
                 }
-                called(function)?;
-                if let Some(asked) = self.asks_a_sequence(function)? {
-                    *expr = asked;
+                called(&function.name, class)?;
+                if let (Some(asked), Some(Class::Write)) = (single, class) {
+                    *expr = self.asks_a_sequence(asked, function)?;
                 }
                 Ok(())
             }

@@ -4,21 +4,14 @@ use sqlparser::ast::{Expr, Function, Ident, ObjectName};
 
 use super::Binder;
 use crate::ast::error::Error;
-use crate::ast::names::{self, TableName};
+use crate::ast::names::TableName;
 use crate::bind::sequence;
 use crate::catalog::definition::{self, DefinitionKind};
-use crate::dialect;
-use crate::functions::catalogue::Class;
 
 impl Binder<'_> {
-    /// `nextval('sequence')`: whoever reads a view only reads, a sequence that belongs to a column is moved by its
-    /// table alone, and of any other it must be known which one it is.
-    pub(super) fn asks_a_sequence(&mut self, function: &Function) -> Result<Option<Expr>, Error> {
-        let Some(asked) =
-            names::single(&function.name).filter(|name| dialect::class(&name.value) == Some(Class::Write))
-        else {
-            return Ok(None);
-        };
+    /// `nextval('sequence')`, a call by this name: whoever reads a view only reads, a sequence that belongs to a column is
+    /// moved by its table alone, and of any other it must be known which one it is.
+    pub(super) fn asks_a_sequence(&mut self, asked: &Ident, function: &Function) -> Result<Expr, Error> {
         if self.is_in_view() {
             return Err(Error::unsupported("NEXTVAL in a view"));
         }
@@ -30,7 +23,7 @@ impl Binder<'_> {
         let found = self.catalog.defined(DefinitionKind::Sequence, &written, self.session);
         let found = found.ok_or_else(|| self.catalog.missing(&written))?;
         self.sequences.push(found.path());
-        Ok(Some(sequence::asked(&asked.value, &found.schema, &found.name)))
+        Ok(sequence::asked(&asked.value, &found.schema, &found.name))
     }
 
     /// `sequence.NEXTVAL`.

@@ -1,12 +1,11 @@
 //! Functions that may be called: those on the list, and in FROM those whose size is bounded.
 
-use sqlparser::ast::{Expr, Function, FunctionArg, ObjectName, UnaryOperator, Value};
+use sqlparser::ast::{Expr, FunctionArg, ObjectName, UnaryOperator, Value};
 
 use super::located;
 use crate::ast::call::plain;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
-use crate::dialect;
 use crate::functions::catalogue::{self, Class};
 
 /// The dialect bounds calls in expressions; in FROM it is done here.
@@ -47,17 +46,13 @@ pub(crate) fn is_bounded(argument: &FunctionArg) -> bool {
     }
 }
 
-/// A call of a function on the list; the dialect bounds those whose result grows with an argument.
-pub(super) fn called(function: &Function) -> Result<(), Error> {
-    let Some(ident) = names::single(&function.name) else {
-        return Err(uncallable(&function.name, Error::unsupported_function));
-    };
-    match dialect::class(&ident.value) {
-        None => return Err(uncallable(&function.name, Error::unsupported_function)),
-        Some(Class::Denied) => return Err(uncallable(&function.name, Error::denied_function)),
-        Some(Class::Safe | Class::Throwing | Class::Stable | Class::Volatile | Class::Write) => {}
+/// A call of a function of this class; the dialect bounds those whose result grows with an argument.
+pub(super) fn called(name: &ObjectName, class: Option<Class>) -> Result<(), Error> {
+    match class {
+        None => Err(uncallable(name, Error::unsupported_function)),
+        Some(Class::Denied) => Err(uncallable(name, Error::denied_function)),
+        Some(Class::Safe | Class::Throwing | Class::Stable | Class::Volatile | Class::Write) => Ok(()),
     }
-    Ok(())
 }
 
 pub(super) fn uncallable(name: &ObjectName, why: impl FnOnce(String) -> Error) -> Error {
