@@ -156,8 +156,7 @@ fn bind(
     if let (false, StatementKind::Other(construct)) = (kind.runs(), kind) {
         return Err(refusals::unsupported(construct));
     }
-    let defined = definition::comment(&definition::searched(&session.search_path), statement.text());
-    let (reads, text) = (statement.reads().to_vec(), statement.text().to_owned());
+    let (reads, text) = (statement.reads().to_vec(), kept_text(&statement));
     let mut may_have_forms = NameForms::may_have(statement.whole());
     let mut tree = statement.into_admitted()?;
     let explains = *kind == StatementKind::Explain;
@@ -188,7 +187,7 @@ fn bind(
     binder.stages = StageBinding::new(reads, target.as_deref(), &mut tree)?;
     let (comment, external) = match external {
         Some(bound) => (bound.comment, Some(bound.change)),
-        None => (binder.comment(&mut tree, defined)?, None),
+        None => (binder.comment(&mut tree, &text)?, None),
     };
     let bound: Vec<_> = target.iter().chain(&also).collect();
     let mut written = written::paths(&tree, &bound);
@@ -214,6 +213,13 @@ fn bind(
         staged,
         external,
     })
+}
+
+/// The text of a statement that makes a definition, which is kept with it; nothing of another.
+fn kept_text(statement: &Statement) -> String {
+    use ast::Statement as S;
+    let is_kept = matches!(statement.tree(), S::CreateView(_) | S::CreateFunction(_));
+    if is_kept { statement.text().to_owned() } else { String::new() }
 }
 
 struct Binder<'a> {

@@ -12,15 +12,16 @@ use crate::catalog::comment::{self, Comment};
 use crate::catalog::definition::{self, Definition, DefinitionKind};
 
 impl Binder<'_> {
-    /// Of a statement whose target is bound. `defined` is that of a view or function which the statement makes.
-    pub(super) fn comment(&self, tree: &mut ast::Statement, defined: Comment) -> Result<Comment, Error> {
+    /// Of a statement whose target is bound. `text` is that of one which makes a view or a function.
+    pub(super) fn comment(&self, tree: &mut ast::Statement, text: &str) -> Result<Comment, Error> {
         use ast::Statement as S;
+        let defined = || definition::comment(&definition::searched(&self.session.search_path), text);
         match tree {
             S::CreateStage { .. } | S::CreateFileFormat { .. } => self.staged_made(tree),
             S::AlterTable(alter) if DefinitionKind::of_name(&alter.name).is_some() => self.staged_altered(alter),
             S::CreateTable(create) => Ok(self.of_table(create)),
-            S::CreateView(create) => Ok(Comment { words: create.comment.clone(), ..defined }),
-            S::CreateFunction(_) => Ok(defined),
+            S::CreateView(create) => Ok(Comment { words: create.comment.clone(), ..defined() }),
+            S::CreateFunction(_) => Ok(defined()),
             S::AlterTable(alter) => self.altered(alter),
             S::Comment { object_type, object_name, comment, .. } => {
                 self.commented(*object_type, object_name, comment.take())
