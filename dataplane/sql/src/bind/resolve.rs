@@ -184,7 +184,7 @@ fn bind(
         Some(_) => (None, Vec::new()),
         None => (binder.target(&mut tree)?, binder.also(&mut tree)?),
     };
-    binder.stages = StageBinding::new(reads, target.as_deref(), &mut tree)?;
+    binder.stages = StageBinding::new(reads, target.as_deref(), &mut tree, catalog)?;
     let (comment, external) = match external {
         Some(bound) => (bound.comment, Some(bound.change)),
         None => (binder.comment(&mut tree, &text)?, None),

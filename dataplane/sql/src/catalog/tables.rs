@@ -17,6 +17,8 @@ use crate::catalog::table::{Column, Table};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
     schemas: HashMap<String, HashMap<String, Arc<Table>>>,
+    /// So many of the tables are external.
+    external: usize,
     /// By kind, schema and name.
     definitions: HashMap<definition::DefinitionKind, HashMap<String, HashMap<String, Arc<Definition>>>>,
 }
@@ -35,8 +37,10 @@ impl Catalog {
         if !names::fits_a_path(&table.schema) || !names::fits_a_path(&table.name) {
             return;
         }
+        self.external += usize::from(table.is_external());
         let tables = self.schemas.entry(table.schema.to_ascii_lowercase()).or_default();
-        tables.insert(table.name.to_ascii_lowercase(), Arc::new(table));
+        let replaced = tables.insert(table.name.to_ascii_lowercase(), Arc::new(table));
+        self.external -= usize::from(replaced.is_some_and(|table| table.is_external()));
     }
 
     pub fn define(&mut self, definition: Definition) {
@@ -106,6 +110,7 @@ impl Catalog {
         let of_schemas = self.definitions.values().flat_map(HashMap::values);
         let kept = of_schemas.flat_map(HashMap::values).filter(|definition| may_see(&definition.path()));
         kept.for_each(|definition| seen.put(Arc::clone(definition)));
+        seen.external = seen.tables().filter(|table| table.is_external()).count();
         seen
     }
 
@@ -142,6 +147,10 @@ impl Catalog {
 
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.schemas.values().flat_map(HashMap::values)
+    }
+
+    pub(crate) fn has_external_tables(&self) -> bool {
+        self.external > 0
     }
 
     /// The temporary table that a name without a path means.
@@ -300,5 +309,30 @@ impl SessionNames {
     /// The schema a new table goes to.
     pub(crate) fn home<'a>(&'a self, catalog: &Catalog, name: &'a TableName) -> Option<&'a str> {
         self.schemas_of(catalog, name)?.next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::external_table::KeptExternalTable;
+
+    #[test]
+    fn external_tables_are_there_until_the_last_is_replaced_or_hidden() {
+        let kept = KeptExternalTable::written("q1", "q0", "CREATE EXTERNAL TABLE e LOCATION = @s");
+        let kept = KeptExternalTable::read(&kept, ["main"].into_iter()).map(Arc::new);
+        let plain = || Table::new("main", "e", Vec::new());
+        let mut catalog = Catalog::new([plain()]);
+        assert!(!catalog.has_external_tables());
+        for _ in 0..2 {
+            let mut external = plain();
+            external.external.clone_from(&kept);
+            catalog.add(external);
+            assert!(catalog.has_external_tables() && catalog.with_tables([]).has_external_tables());
+        }
+        assert!(catalog.seen(|path| path == "main.e").has_external_tables());
+        assert!(!catalog.seen(|_| false).has_external_tables());
+        catalog.add(plain());
+        assert_eq!((catalog.has_external_tables(), catalog), (false, Catalog::new([plain()])));
     }
 }

@@ -18,6 +18,7 @@ use crate::catalog::staged_rows::{
     FILE_FACTS, FILE_NAME, LoadOptions, MetadataColumn, ROW_NUMBER, StageRead, StagedRows,
 };
 use crate::catalog::table::{Column, Table};
+use crate::catalog::tables::Catalog;
 use crate::dialect::text_by_format;
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
@@ -54,8 +55,16 @@ pub(super) struct StageBinding {
 
 impl StageBinding {
     /// Of a statement whose query cuts its texts from now on, where it says so.
-    pub fn new(reads: Vec<StageRead>, target: Option<&Table>, tree: &mut Statement) -> Result<Self, Error> {
-        let binding = Self::of(reads, target, tree)?;
+    pub fn new(
+        reads: Vec<StageRead>,
+        target: Option<&Table>,
+        tree: &mut Statement,
+        catalog: &Catalog,
+    ) -> Result<Self, Error> {
+        let mut binding = Self::of(reads, target, tree)?;
+        if catalog.has_external_tables() {
+            binding.conditions = conditions(tree);
+        }
         binding.truncate(tree)?;
         Ok(binding)
     }
@@ -63,7 +72,7 @@ impl StageBinding {
     fn of(reads: Vec<StageRead>, target: Option<&Table>, tree: &Statement) -> Result<Self, Error> {
         let makes_view = matches!(tree, Statement::CreateView(_));
         let facts = facts_named(&reads, tree);
-        let mut binding = Self { reads, conditions: conditions(tree), facts, makes_view, ..Self::default() };
+        let mut binding = Self { reads, facts, makes_view, ..Self::default() };
         let loads = binding.reads.iter().any(|read| read.load.is_some());
         let (Some(table), Statement::Insert(insert)) = (target.filter(|_| loads), tree) else { return Ok(binding) };
         binding.are_listed = !insert.columns.is_empty();
