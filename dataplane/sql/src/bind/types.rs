@@ -13,10 +13,11 @@ pub(crate) mod width;
 
 use digits::Digits;
 pub(crate) use known::Known;
-use sqlparser::ast::{BinaryOperator, Expr, Function, Query, UnaryOperator, Value};
+use sqlparser::ast::{BinaryOperator, Expr, Function, Ident, Query, UnaryOperator, Value};
 use width::NumberWidth;
 
-use crate::ast::call::{arguments, called};
+use crate::ast::call::arguments;
+use crate::ast::names;
 use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
 
@@ -62,22 +63,29 @@ pub(crate) trait ColumnTypes {
 }
 
 /// The type of an expression, or [`Type::Unknown`].
-#[recursive::recursive]
 pub(crate) fn type_of(expr: &Expr, columns: &dyn ColumnTypes) -> Type {
+    match expr {
+        Expr::Identifier(ident) => columns.column(None, &ident.value),
+        Expr::Value(value) => type_of_literal(&value.value),
+        Expr::TypedString(typed) => Type::of_declared(&typed.data_type),
+        Expr::Cast { data_type, .. } => Type::of_declared(data_type),
+        other => type_by_parts(other, columns),
+    }
+}
+
+/// The type of an expression that others may tell, whose stack is guarded therefore.
+#[recursive::recursive]
+fn type_by_parts(expr: &Expr, columns: &dyn ColumnTypes) -> Type {
     if columns.is_certain()
         && let Some(certain) = certain::type_of(expr, columns)
     {
         return certain;
     }
     match expr {
-        Expr::Identifier(ident) => columns.column(None, &ident.value),
         Expr::CompoundIdentifier(path) => match path.as_slice() {
             [.., table, column] => columns.column(Some(&table.value), &column.value),
             _ => Type::Unknown,
         },
-        Expr::Value(value) => type_of_literal(&value.value),
-        Expr::TypedString(typed) => Type::of_declared(&typed.data_type),
-        Expr::Cast { data_type, .. } => Type::of_declared(data_type),
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => type_of(inner, columns),
         Expr::Interval(_) => Type::Interval,
         Expr::BinaryOp { left, op, right } => operator(left, op, right, columns),
@@ -193,9 +201,10 @@ fn common(types: impl Iterator<Item = Type>) -> Type {
 
 /// The same of branches; where the likeliest type is enough, NULL and what only raises an error are of every type.
 fn branches<'e>(results: impl Iterator<Item = &'e Expr>, columns: &dyn ColumnTypes) -> Type {
+    let is_error = |name: &Ident| name.value.eq_ignore_ascii_case("error");
     let is_of_every_type = |expr: &Expr| match expr {
         Expr::Value(value) => value.value == Value::Null,
-        Expr::Function(function) => called(function).as_deref() == Some("error"),
+        Expr::Function(function) => names::last(&function.name).is_some_and(is_error),
         _ => false,
     };
     let is_certain = columns.is_certain();

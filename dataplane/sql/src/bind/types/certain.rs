@@ -5,6 +5,8 @@ use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
 use super::{ColumnTypes, common};
 use crate::ast::call::arguments;
+use crate::ast::names;
+use crate::catalog::lower_case::lowered;
 use crate::functions::types::Type;
 
 /// What it surely is, where that may be another than the likeliest; none for what the likeliest is sure of. What stands
@@ -28,12 +30,15 @@ pub(super) fn type_of(expr: &Expr, columns: &dyn ColumnTypes) -> Option<Type> {
         }),
         // EPOCH and some others are a DOUBLE
         Expr::Extract { field, .. } if !is_counted(&field.to_string()) => Some(Type::Unknown),
-        Expr::Function(function) => match function.name.to_string().to_ascii_lowercase().as_str() {
-            "concat" => Some(arguments(function).map(of).fold(Type::Text, joined)),
-            // it answers one of its arguments
-            "coalesce" | "ifnull" | "nvl" => Some(common(arguments(function).map(of))),
-            _ => None,
-        },
+        Expr::Function(function) => {
+            let name = names::single(&function.name).filter(|name| name.quote_style.is_none())?;
+            match &*lowered(&name.value) {
+                "concat" => Some(arguments(function).map(of).fold(Type::Text, joined)),
+                // it answers one of its arguments
+                "coalesce" | "ifnull" | "nvl" => Some(common(arguments(function).map(of))),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }

@@ -5,15 +5,16 @@ use sqlparser::ast;
 use super::{ColumnTypes, all, type_of};
 use crate::ast::call::{arguments, sole_argument};
 use crate::ast::names;
+use crate::catalog::lower_case::lowered;
 use crate::functions::catalogue::{self, Function, ResultType};
 use crate::functions::host;
 use crate::functions::types::Type;
 
 pub(super) fn of(function: &ast::Function, columns: &dyn ColumnTypes) -> Type {
-    let Some(name) = names::single(&function.name).map(|name| name.value.to_ascii_lowercase()) else {
+    let Some(name) = names::single(&function.name).map(|name| lowered(&name.value)) else {
         return surely(&function.name.to_string().to_ascii_lowercase());
     };
-    let name = name.as_str();
+    let name = &*name;
     if columns.is_certain() {
         return match surely(name) {
             Type::Unknown => of_aggregate(name, function, columns),

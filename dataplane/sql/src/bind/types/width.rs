@@ -11,6 +11,7 @@ use super::digits::{self, Digits};
 use crate::ast::call::sole_argument;
 use crate::ast::expression::is_null;
 use crate::ast::names;
+use crate::catalog::lower_case::lowered;
 use crate::functions::types::Type;
 use crate::functions::types::exact::{DIGITS_MAX, Exact};
 
@@ -213,9 +214,9 @@ fn of_cast(data_type: &DataType) -> Option<NumberWidth> {
 
 /// Of calls whose result has the type of what they are given, or a type of its own.
 fn of_call(function: &Function, columns: &dyn ColumnTypes) -> Option<NumberWidth> {
-    let name = names::last(&function.name)?.value.to_ascii_lowercase();
+    let name = lowered(&names::last(&function.name)?.value);
     let argument = || width_of(sole_argument(function)?, columns);
-    match name.as_str() {
+    match &*name {
         "count" => Some(NumberWidth::COUNT),
         "min" | "max" | "any_value" => argument(),
         "sum" => argument().map(NumberWidth::summed),
