@@ -51,7 +51,7 @@ impl LineageWalk<'_> {
                     Some(_) if values.iter().any(|value| self.has_indistinct_values(value)) => true,
                     Some(EqualValues::Passed | EqualValues::Counted) => false,
                     Some(EqualValues::Numeric | EqualValues::Whole) => {
-                        values.iter().any(|value| self.becomes_indistinct(value))
+                        values.iter().any(|value| self.is_read_as_number(value))
                     }
                     Some(EqualValues::Chosen) => self.are_mixed(values),
                 };
@@ -61,21 +61,25 @@ impl LineageWalk<'_> {
         }
     }
 
-    /// The same where a number is asked for: a text is read as a DOUBLE, and `'-0'` is minus zero. What may be a text
-    /// is one.
+    /// The same where a number is asked for.
     fn becomes_indistinct(&self, expr: &Expr) -> bool {
+        self.has_indistinct_values(expr) || self.is_read_as_number(expr)
+    }
+
+    /// Whether it is a text where a number is asked for: that is read as a DOUBLE, and `'-0'` is minus zero. What may
+    /// be a text is one.
+    fn is_read_as_number(&self, expr: &Expr) -> bool {
         let counts = || match expr {
             Expr::Function(function) => {
                 matches!(equal_values(function), Some(EqualValues::Counted | EqualValues::Numeric | EqualValues::Whole))
             }
             _ => false,
         };
-        let is_text = || match self.type_of(expr) {
+        match self.type_of(expr) {
             Type::Text => true,
             Type::Unknown => !is_null(expr) && !counts(),
             _ => false,
-        };
-        self.has_indistinct_values(expr) || is_text()
+        }
     }
 
     /// Whether texts among them become numbers.

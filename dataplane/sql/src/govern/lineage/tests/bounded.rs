@@ -49,6 +49,12 @@ fn queries_that_read_themselves_inside_of_each_other_are_followed_once_each() {
 }
 
 #[test]
+fn calls_inside_of_each_other_are_followed_once_each() {
+    let called = |levels: usize| format!("SELECT {}id{} FROM customers", "abs(".repeat(levels), ")".repeat(levels));
+    assert_eq!(refusal(&called(40), &analyst()), None);
+}
+
+#[test]
 fn what_is_sorted_inside_of_what_is_sorted_is_followed_once() {
     let mut denied = Rules::default();
     denied.mask("main", "customers", "ssn", Mask::Denied);
