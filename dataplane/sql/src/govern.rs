@@ -15,11 +15,13 @@ mod scan;
 mod target;
 mod value_bounds;
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use sqlparser::ast;
 
+use self::lineage::Lineage;
 pub(crate) use self::lineage::join_constraint;
 use self::narrowed::NarrowedScans;
 use crate::ast::any_expression;
@@ -109,7 +111,8 @@ pub struct Governed {
     pub(crate) scans: Vec<Scan>,
     /// Tables that it writes beside its target.
     pub(crate) also: Vec<Arc<Table>>,
-    pub(crate) known: Known,
+    /// The types of its columns by name, where its tree no longer tells them.
+    pub(crate) known: Option<Known>,
     /// What the engine keeps of a definition's text.
     pub(crate) comment: Comment,
     pub(crate) sequences: sequence::Changed,
@@ -145,7 +148,14 @@ impl Governed {
     /// Another query of the same tables under the same rules.
     pub(crate) fn reading(&self, query: Box<ast::Query>) -> Self {
         let tree = Box::new(ast::Statement::Query(query));
-        Self { tree, masked_outputs: Vec::new(), narrowed: NarrowedScans::new(), asked: None, ..self.clone() }
+        let known = Some(self.known().into_owned());
+        Self { tree, known, masked_outputs: Vec::new(), narrowed: NarrowedScans::new(), asked: None, ..self.clone() }
+    }
+
+    /// The types of its columns, by name.
+    pub(crate) fn known(&self) -> Cow<'_, Known> {
+        let told = || Cow::Owned(lineage::known(&self.tree, &self.scans));
+        self.known.as_ref().map_or_else(told, Cow::Borrowed)
     }
 
     /// What is read, and what is governed there, instead of the answer: nothing of the rules' own text.
@@ -174,7 +184,7 @@ impl Governed {
             tree: Box::new(ast::Statement::Query(query)),
             scans,
             also: Vec::new(),
-            known: Known::default(),
+            known: Some(Known::default()),
             masked_columns: Vec::new(),
             masked_conditions: Vec::new(),
             masked_outputs: Vec::new(),
@@ -211,6 +221,7 @@ impl Governed {
     }
 
     /// Whether it has expressions whose errors are of several classes, so that chance decides which one it fails by.
+    /// Nobody asks that where nothing is hidden.
     pub fn fails_in_several_ways(&self) -> bool {
         self.fails_in_several_ways
     }
@@ -247,7 +258,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         target::govern(&mut tree, filters, &mut scans)?;
     }
     let in_parts = rules.in_parts;
-    let mut found = lineage::of(&tree, &scans, in_parts);
+    let mut found = followed(&tree, &scans, in_parts);
     if !filtered_tables.is_empty()
         && found.failing.follows_plan()
         && let Some(completed) =
@@ -292,7 +303,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         asked,
         masked_columns: found.masked_columns(&scans),
         masked_conditions: found.masked_conditions(&scans),
-        known: found.known,
+        known: None,
         tree,
         scans,
         also,
@@ -302,6 +313,15 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         fails_in_several_ways,
         warnings,
     })
+}
+
+/// What is found in a statement. Where nothing is hidden that is nothing, unless it is too much to be followed.
+fn followed(tree: &ast::Statement, scans: &[Scan], in_parts: bool) -> Lineage {
+    let hides = |scan: &Scan| !scan.filters.is_empty() || scan.is_masked();
+    if !scans.iter().any(hides) && lineage::is_small(tree, scans) {
+        return Lineage::default();
+    }
+    lineage::of(tree, scans, in_parts)
 }
 
 /// Each table as it is read, and the paths of those that have a row filter.

@@ -13,7 +13,7 @@ use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, ExactNumberInfo
 use crate::ast::call::of_engine;
 use crate::ast::error::Error;
 use crate::ast::expression::{binary, cast};
-use crate::ast::{names, try_change_expressions};
+use crate::ast::{any_expression, names, try_change_expressions};
 use crate::bind::types::{self, Known};
 use crate::dialect;
 use crate::functions::catalogue;
@@ -33,10 +33,21 @@ const THRESHOLD: &str = "0.7";
 impl Governed {
     /// With every comparison by meaning as the engine's process can make it.
     pub fn embedded(mut self) -> Result<Self, Error> {
-        let mut embed = Embed { known: &self.known, calls: 0 };
+        if !any_expression(&*self.tree, compares) {
+            return Ok(self);
+        }
+        let known = self.known().into_owned();
+        let mut embed = Embed { known: &known, calls: 0 };
         try_change_expressions(&mut *self.tree, |expr| embed.call(expr))?;
+        self.known = Some(known);
         Ok(self)
     }
+}
+
+/// Whether it is a comparison by meaning.
+fn compares(expr: &Expr) -> bool {
+    let Expr::Function(function) = expr else { return false };
+    names::single(&function.name).is_some_and(|name| catalogue::compares_meaning(&name.value))
 }
 
 struct Embed<'a> {

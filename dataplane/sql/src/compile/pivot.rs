@@ -13,7 +13,7 @@ use crate::ast::error::Error;
 use crate::ast::names::ours::VALUES;
 use crate::ast::{change_factors, each_factor};
 use crate::bind::resolve::Resolved;
-use crate::bind::types;
+use crate::bind::types::{self, Known};
 use crate::functions::types::Type;
 use crate::govern::Governed;
 use crate::syntax::statement;
@@ -31,7 +31,7 @@ impl Governed {
         if matches!(self.kind, statement::StatementKind::CreateView) {
             return Err(Error::unsupported("PIVOT of values that are not written out, in a view"));
         }
-        kind(&column, self)?;
+        kind(&column, &self.known())?;
         let mut query = match source {
             PivotSource::Table(table, order) => distinct(*table, column, order.map(|order| *order))?,
             PivotSource::Query(query) => whole(query)?,
@@ -48,8 +48,10 @@ impl Governed {
     /// The statement with the values written out.
     pub fn pivoted(mut self, values: &[String]) -> Result<Self, Error> {
         if let Some(Unwritten { column, .. }) = find(&self.tree)? {
-            let kind = kind(&column, &self)?;
+            let known = self.known().into_owned();
+            let kind = kind(&column, &known)?;
             write(&mut self.tree, values, kind)?;
+            self.known = Some(known);
         }
         Ok(self)
     }
@@ -64,8 +66,8 @@ impl Resolved {
 }
 
 /// Values are written as literals of these types; others have more than one spelling.
-fn kind(column: &Expr, governed: &Governed) -> Result<Type, Error> {
-    match types::type_of(column, &governed.known) {
+fn kind(column: &Expr, known: &Known) -> Result<Type, Error> {
+    match types::type_of(column, known) {
         found @ (Type::Text | Type::Integer) => Ok(found),
         _ => Err(Error::unsupported("PIVOT … IN (ANY) over a column that is neither text nor a whole number")),
     }

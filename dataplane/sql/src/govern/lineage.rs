@@ -7,6 +7,7 @@
 
 pub(super) mod bounds;
 pub(super) mod budget;
+mod estimate;
 mod from;
 mod items;
 mod reach;
@@ -17,6 +18,7 @@ pub(super) mod table_functions;
 mod tests;
 mod writes;
 
+pub(super) use estimate::is_small;
 pub(crate) use from::join_constraint;
 
 use std::collections::{HashMap, HashSet};
@@ -115,7 +117,8 @@ impl FromItem {
 /// The result of the walk.
 #[derive(Debug, Default)]
 pub(super) struct Lineage {
-    pub known: Known,
+    /// The types of the columns by name, where they are asked for.
+    known: Option<Known>,
     pub failing: ErrorChannel,
     /// The answer's columns; none when `*` stands for columns nobody can count here.
     pub outputs: Option<Vec<Output>>,
@@ -174,6 +177,12 @@ fn named(bases: &Bases, scans: &[Scan]) -> Vec<String> {
 /// What is found in a statement; `in_parts` where its answer is taken a part at a time.
 pub(super) fn of(tree: &Statement, scans: &[Scan], in_parts: bool) -> Lineage {
     walked(LineageWalk::new(tree, scans), tree, in_parts)
+}
+
+/// The types of a statement's columns, by name.
+pub(super) fn known(tree: &Statement, scans: &[Scan]) -> Known {
+    let found = Lineage { known: Some(Known::default()), ..Lineage::default() };
+    walked(LineageWalk { found, ..LineageWalk::new(tree, scans) }, tree, false).known.unwrap_or_default()
 }
 
 /// The same where numbers of the tables are within these bounds.

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::Base;
 
 /// Columns that may be looked at, by their name, for one statement.
-const LOOKS_MAX: usize = 50_000_000;
+pub(super) const LOOKS_MAX: usize = 50_000_000;
 /// What an expression costs, beside what it looks at.
 pub(in crate::govern) const EXPRESSION: usize = 10;
 /// What a column costs that is made, or copied, and kept.

@@ -28,9 +28,9 @@ impl LineageWalk<'_> {
     }
 
     fn add(&mut self, sources: Vec<FromItem>) {
-        for source in &sources {
-            for output in &source.outputs {
-                self.found.known.add(&source.alias, &output.name, output.kind);
+        if let Some(known) = &mut self.found.known {
+            for source in &sources {
+                source.outputs.iter().for_each(|output| known.add(&source.alias, &output.name, output.kind));
             }
         }
         if let Some(scope) = self.scopes.last_mut() {

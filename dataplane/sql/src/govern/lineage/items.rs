@@ -7,7 +7,7 @@ use crate::ast::error::{Error, ErrorKind};
 use crate::ast::{names, star};
 
 /// Columns that a `*` may bring a relation to: one of all columns of another twice doubles them.
-const COLUMNS_MAX: usize = 10_000;
+pub(super) const COLUMNS_MAX: usize = 10_000;
 
 impl LineageWalk<'_> {
     /// Adds the columns of one item; whether these are all.
