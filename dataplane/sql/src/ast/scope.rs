@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, TableFactor, Values, VisitorMut};
+use sqlparser::ast::{Ident, ObjectName, Query, TableFactor, VisitorMut};
 
 use crate::ast::error::Error;
 use crate::ast::{VisitMut, flow_of, names, result_of};
@@ -16,7 +16,7 @@ use crate::ast::{VisitMut, flow_of, names, result_of};
 pub(crate) trait RelationVisitor {
     /// A table factor with all it holds visited; `with` is the WITH query its name stands for, `numbers` counts them.
     fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, numbers: &mut usize) -> Result<(), Error>;
-    /// A WITH query after its body has been visited.
+    /// A WITH query after the query around it has been visited.
     fn defined(&mut self, _alias: &mut Ident, _number: usize) {}
     /// An expression before what it holds is visited.
     fn expr(&mut self, _expr: &mut sqlparser::ast::Expr) -> Result<(), Error> {
@@ -30,7 +30,7 @@ pub(crate) fn walk<T: VisitMut>(
     relations: &mut dyn RelationVisitor,
     numbers: &mut usize,
 ) -> Result<(), Error> {
-    let mut walk = ScopeWalk { relations, numbers, frames: Vec::new(), away: Vec::new() };
+    let mut walk = ScopeWalk { relations, numbers, queries: Vec::new() };
     result_of(part.visit(&mut walk))
 }
 
@@ -38,70 +38,65 @@ struct ScopeWalk<'a> {
     relations: &'a mut dyn RelationVisitor,
     /// Counts the WITH queries of the whole statement.
     numbers: &'a mut usize,
-    /// Names taken by the queries around the place, innermost last.
-    frames: Vec<Vec<(String, usize)>>,
-    /// Queries taken out of the tree while the visitor passes over their place.
-    away: Vec<Query>,
+    /// The queries around the place, innermost last.
+    queries: Vec<WithNames>,
+}
+
+/// The names that the WITH of a query takes.
+struct WithNames {
+    is_recursive: bool,
+    /// Its WITH queries that are not walked yet, from the last to the next, with their names.
+    awaited: Vec<(*const Query, String)>,
+    /// Names that are taken so far, with their numbers.
+    taken: Vec<(String, usize)>,
+    /// What the query itself takes in the one around it, once it is walked.
+    own: Option<(String, usize)>,
 }
 
 impl ScopeWalk<'_> {
-    #[recursive::recursive]
-    fn query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        self.frames.push(Vec::new());
-        let walked = self.parts(query);
-        self.frames.pop();
-        walked
-    }
-
-    fn parts(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        if let Some(with) = &mut query.with {
-            for cte in &mut with.cte_tables {
-                let number = *self.numbers;
-                *self.numbers += 1;
-                let taken = (cte.alias.name.value.to_ascii_lowercase(), number);
-                if with.recursive {
-                    self.take(taken.clone());
-                }
-                cte.query.visit(self)?;
-                if !with.recursive {
-                    self.take(taken);
-                }
-                self.relations.defined(&mut cte.alias.name, number);
-            }
+    /// The name and number of a query that begins, if it is one of the WITH around it and cannot name itself.
+    fn begun(&mut self, query: &Query) -> Option<(String, usize)> {
+        let around = self.queries.last_mut()?;
+        let (_, name) = around.awaited.pop_if(|(awaited, _)| std::ptr::eq(*awaited, query))?;
+        let own = (name, *self.numbers);
+        *self.numbers += 1;
+        if around.is_recursive {
+            around.taken.push(own);
+            return None;
         }
-        query.body.visit(self)?;
-        query.order_by.visit(self)?;
-        query.limit_clause.visit(self)?;
-        query.fetch.visit(self)
-    }
-
-    fn take(&mut self, taken: (String, usize)) {
-        if let Some(frame) = self.frames.last_mut() {
-            frame.push(taken);
-        }
+        Some(own)
     }
 
     fn with_query(&self, name: &ObjectName) -> Option<usize> {
-        let wanted = names::single(name)?.value.to_ascii_lowercase();
-        let taken = self.frames.iter().rev().flat_map(|frame| frame.iter().rev());
-        taken.filter(|(name, _)| *name == wanted).map(|(_, number)| *number).next()
+        let wanted = names::single(name)?;
+        let mut taken = self.queries.iter().rev().flat_map(|query| query.taken.iter().rev());
+        taken.find(|(name, _)| name.eq_ignore_ascii_case(&wanted.value)).map(|(_, number)| *number)
     }
 }
 
 impl VisitorMut for ScopeWalk<'_> {
     type Break = Error;
 
-    /// Takes the query out, walks it by scope, and lets the visitor pass over an empty one.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        let mut own = std::mem::replace(query, empty());
-        let walked = self.query(&mut own);
-        self.away.push(own);
-        walked
+        let own = self.begun(query);
+        let ctes = query.with.iter().flat_map(|with| with.cte_tables.iter().rev());
+        self.queries.push(WithNames {
+            is_recursive: query.with.as_ref().is_some_and(|with| with.recursive),
+            awaited: ctes.map(|cte| (std::ptr::from_ref(cte.query.as_ref()), cte.alias.name.value.clone())).collect(),
+            taken: Vec::new(),
+            own,
+        });
+        ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        if let Some(own) = self.away.pop() {
-            *query = own;
+        let Some(WithNames { taken, own, .. }) = self.queries.pop() else { return ControlFlow::Continue(()) };
+        let ctes = query.with.iter_mut().flat_map(|with| &mut with.cte_tables);
+        for (cte, (_, number)) in ctes.zip(taken) {
+            self.relations.defined(&mut cte.alias.name, number);
+        }
+        if let Some(around) = self.queries.last_mut() {
+            around.taken.extend(own);
         }
         ControlFlow::Continue(())
     }
@@ -116,22 +111,6 @@ impl VisitorMut for ScopeWalk<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut sqlparser::ast::Expr) -> ControlFlow<Error> {
         flow_of(self.relations.expr(expr))
-    }
-}
-
-fn empty() -> Query {
-    let values = Values { explicit_row: false, value_keyword: false, rows: Vec::new() };
-    Query {
-        with: None,
-        body: Box::new(SetExpr::Values(values)),
-        order_by: None,
-        limit_clause: None,
-        fetch: None,
-        locks: Vec::new(),
-        for_clause: None,
-        settings: None,
-        format_clause: None,
-        pipe_operators: Vec::new(),
     }
 }
 
