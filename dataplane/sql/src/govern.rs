@@ -164,9 +164,8 @@ impl Governed {
         for scan in &scans {
             let rows = if scan.filters.is_empty() { "all" } else { "filtered" };
             // of a denied column not even the name is told
-            let shown = |column: &&ScanColumn| column.mask.is_some_and(|mask| mask != Mask::Denied);
-            let masked = scan.columns.iter().filter(shown);
-            let masked: Vec<&str> = masked.map(|column| column.name.as_str()).collect();
+            let shown = |column: &ScanColumn<'_>| column.mask.is_some_and(|mask| mask != Mask::Denied);
+            let masked: Vec<&str> = scan.columns().filter(shown).map(|column| column.name).collect();
             let cells = ["TableScan".to_owned(), scan.table.path(), rows.to_owned(), masked.join(", ")];
             listing.add(cells.into_iter().map(Some).collect());
         }

@@ -11,7 +11,8 @@ use sqlparser::ast::Expr;
 
 use crate::ast::any_expression;
 use crate::catalog::column_comment::SpelledType;
-use crate::catalog::table::Table;
+use crate::catalog::table::{Column, Table};
+use crate::functions::types::Type;
 
 /// The mask that a caller sees in place of a column's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +55,8 @@ impl From<MaskFunction> for Mask {
 #[derive(Debug, Clone)]
 pub(crate) struct Scan {
     pub table: Arc<Table>,
-    pub columns: Vec<ScanColumn>,
+    /// The masks of its columns, in their order; nothing where none has one.
+    pub masks: Vec<Option<Mask>>,
     /// On the table's columns, values in.
     pub filters: Vec<Expr>,
     /// Whether one of them may fail on a row.
@@ -73,33 +75,50 @@ pub(crate) struct Check {
     pub type_name: String,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct ScanColumn {
-    pub name: String,
-    pub type_name: String,
-    pub is_text: bool,
+/// A column of a table as it is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScanColumn<'a> {
+    pub name: &'a str,
+    pub type_name: &'a str,
     /// The word that it was declared by, where `type_name` does not tell it.
     pub spelled: Option<SpelledType>,
     pub mask: Option<Mask>,
 }
 
-impl ScanColumn {
+impl ScanColumn<'_> {
+    pub(crate) fn is_text(&self) -> bool {
+        Type::of_name(self.type_name) == Type::Text
+    }
+
     /// Its value as the caller sees it, in SQL of the engine.
     pub(crate) fn seen(&self, value: &str) -> String {
         let Some(mask) = self.mask else {
             return value.to_owned();
         };
-        mask.function().sql(value, &self.type_name, self.is_text, mask.visible_chars())
+        mask.function().sql(value, self.type_name, self.is_text(), mask.visible_chars())
     }
 }
 
 impl Scan {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = ScanColumn<'_>> {
+        self.table.columns.iter().enumerate().map(move |(place, column)| self.seen(place, column))
+    }
+
+    pub(crate) fn column(&self, place: usize) -> Option<ScanColumn<'_>> {
+        self.table.columns.get(place).map(|column| self.seen(place, column))
+    }
+
+    fn seen<'a>(&self, place: usize, column: &'a Column) -> ScanColumn<'a> {
+        let Column { name, type_name, spelled, .. } = column;
+        ScanColumn { name, type_name, spelled: *spelled, mask: self.masks.get(place).copied().flatten() }
+    }
+
     pub(crate) fn is_governed(&self) -> bool {
         self.with_rowid || !self.filters.is_empty() || self.is_masked()
     }
 
     pub(crate) fn is_masked(&self) -> bool {
-        self.columns.iter().any(|column| column.mask.is_some())
+        self.masks.iter().any(Option::is_some)
     }
 
     /// Whether a filter of it reads other tables, so that there are plans to choose from.

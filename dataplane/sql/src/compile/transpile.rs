@@ -152,7 +152,7 @@ impl EngineSql {
     pub fn by_member(&self, kept_as: &str) -> Result<Option<(Self, Vec<MemberRead>)>, Error> {
         let [CountedStep { step: Step::Tree(tree), .. }] = self.source.steps.as_slice() else { return Ok(None) };
         let scans = &self.source.scans;
-        let has_record = |scan: &&Scan| scan.columns.iter().any(|column| column.name == RECORD);
+        let has_record = |scan: &&Scan| scan.columns().any(|column| column.name == RECORD);
         let mut of_records = scans.iter().filter(has_record);
         let (Some(scan), None) = (of_records.next(), of_records.next()) else { return Ok(None) };
         if scan.table.stored_name() != kept_as || scan.is_governed() {

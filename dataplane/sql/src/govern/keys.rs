@@ -58,5 +58,5 @@ fn keys_of<'a>(table: &'a Table, column: &'a str) -> impl Iterator<Item = &'a [S
 }
 
 fn is_masked(target: &Scan, column: &str) -> bool {
-    target.columns.iter().any(|known| known.mask.is_some() && known.name.eq_ignore_ascii_case(column))
+    target.columns().any(|known| known.mask.is_some() && known.name.eq_ignore_ascii_case(column))
 }

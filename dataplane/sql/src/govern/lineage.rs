@@ -146,8 +146,8 @@ impl Lineage {
     pub(super) fn denied<'a>(&self, scans: &'a [Scan]) -> Option<(&'a Table, &'a str)> {
         self.touched.iter().find_map(|(scan, column)| {
             let scan = scans.get(*scan)?;
-            let column = scan.columns.get(*column).filter(|column| column.mask == Some(Mask::Denied))?;
-            Some((scan.table.as_ref(), column.name.as_str()))
+            let column = scan.column(*column).filter(|column| column.mask == Some(Mask::Denied))?;
+            Some((scan.table.as_ref(), column.name))
         })
     }
 
@@ -163,7 +163,7 @@ fn named(bases: &Bases, scans: &[Scan]) -> Vec<String> {
         let Some(scan) = scans.get(*scan) else {
             continue;
         };
-        let Some(column) = scan.columns.get(*column) else {
+        let Some(column) = scan.column(*column) else {
             continue;
         };
         let name = format!("{}.{}", scan.table.name, column.name);
@@ -237,7 +237,7 @@ impl<'a> LineageWalk<'a> {
         Self {
             scans,
             bounds: None,
-            denying: scans.iter().position(|scan| scan.columns.iter().any(|column| column.mask == Some(Mask::Denied))),
+            denying: scans.iter().position(|scan| scan.masks.contains(&Some(Mask::Denied))),
             found: Lineage::default(),
             with: HashMap::new(),
             scopes: Vec::new(),

@@ -157,8 +157,7 @@ impl<'a> FilteredSource<'a> {
     }
 
     fn has(&self, number: usize, name: &Ident) -> bool {
-        let columns = self.scans.get(number).map_or(&[][..], |scan| &scan.columns);
-        columns.iter().any(|column| column.name.eq_ignore_ascii_case(&name.value))
+        self.scans.get(number).is_some_and(|scan| scan.table.column(&name.value).is_some())
     }
 
     /// Whether nothing else in this SELECT may be called so.

@@ -32,9 +32,9 @@ pub(super) fn as_text(tree: &mut Statement, scans: &[Scan], found: &Lineage) -> 
 /// The mask of a column whose values are typed NULLs inside the query.
 fn mask_of(output: &Output, scans: &[Scan]) -> Option<MaskFunction> {
     let (scan, column): Base = output.direct?;
-    let column = scans.get(scan)?.columns.get(column)?;
+    let column = scans.get(scan)?.column(column)?;
     let mask = column.mask.filter(|mask| *mask != Mask::Denied)?.function();
-    (!column.is_text && !mask.traits().makes_text).then_some(mask)
+    (!column.is_text() && !mask.traits().makes_text).then_some(mask)
 }
 
 /// Puts a select list around the query whose columns the query names by place.

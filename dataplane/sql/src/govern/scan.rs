@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use super::{TableRules, safe_filter};
 use crate::ast::error::Error;
-use crate::catalog::table::Table;
-use crate::functions::types::Type;
-use crate::scan::{Scan, ScanColumn};
+use crate::catalog::table::{Column, Table};
+use crate::scan::Scan;
 
 /// Binds the rules of the table; a rule that no longer fits the table refuses every statement on it.
 pub(super) fn ruled(table: &Arc<Table>, rules: Option<&TableRules>) -> Result<Scan, Error> {
@@ -14,18 +13,12 @@ pub(super) fn ruled(table: &Arc<Table>, rules: Option<&TableRules>) -> Result<Sc
     let TableRules { filters, masks, .. } = rules.unwrap_or(&empty);
     let mask_of =
         |name: &str| masks.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, mask)| *mask);
-    let columns = table.columns.iter().map(|column| ScanColumn {
-        name: column.name.clone(),
-        type_name: column.type_name.clone(),
-        is_text: column.family() == Type::Text,
-        spelled: column.spelled,
-        mask: mask_of(&column.name),
-    });
+    let columns: &[Column] = if masks.is_empty() { &[] } else { &table.columns };
     let hiding = filters.iter().map(|filter| safe_filter::on_failure(filter, table));
     let hiding = hiding.collect::<Result<Vec<_>, Error>>()?;
     Ok(Scan {
         table: Arc::clone(table),
-        columns: columns.collect(),
+        masks: columns.iter().map(|column| mask_of(&column.name)).collect(),
         filter_can_fail: hiding.iter().any(|hiding| hiding.can_fail),
         filters: hiding.into_iter().map(|hiding| hiding.filter).collect(),
         check: None,

@@ -140,14 +140,14 @@ fn insert(
 
 /// The value that goes into a column, by the name it has among those of the new row.
 fn written_as(target: &Scan, number: usize, column: &str, place: &str) -> Result<Expr, Error> {
-    let found = target.columns.iter().position(|known| known.name.eq_ignore_ascii_case(column));
+    let found = target.columns().position(|known| known.name.eq_ignore_ascii_case(column));
     let found = found.ok_or_else(|| Error::unsupported("this column"))?;
     Ok(marker::expr(GeneratedExpr::Written(number, found, place)))
 }
 
 fn not_denied(target: &Scan, column: &str) -> Result<(), Error> {
-    let denied = |known: &&ScanColumn| known.name == column && known.mask == Some(Mask::Denied);
-    target.columns.iter().find(denied).map_or(Ok(()), |_| Err(denied_error(&target.table, column)))
+    let denied = |known: &ScanColumn<'_>| known.name == column && known.mask == Some(Mask::Denied);
+    target.columns().find(denied).map_or(Ok(()), |_| Err(denied_error(&target.table, column)))
 }
 
 fn unset(path: &str, column: &str) -> Error {
@@ -158,7 +158,7 @@ fn unset(path: &str, column: &str) -> Error {
 /// The columns an INSERT fills, spelled as declared.
 fn written_columns(insert: &Insert, target: &Scan) -> Result<Vec<String>, Error> {
     if insert.columns.is_empty() {
-        return Ok(target.columns.iter().map(|column| column.name.clone()).collect());
+        return Ok(target.table.columns.iter().map(|column| column.name.clone()).collect());
     }
     insert.columns.iter().map(|name| declared(name, target)).collect()
 }
@@ -200,7 +200,7 @@ fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: us
         };
         let written = declared(name, target)?;
         not_denied(target, &written)?;
-        if target.columns.iter().any(|column| column.name == written && column.mask.is_some()) {
+        if target.columns().any(|column| column.name == written && column.mask.is_some()) {
             return Err(masked_error(&target.table, &written, "it cannot be set"));
         }
         keys::set(target, &written)?;
@@ -263,9 +263,8 @@ fn check_new_row(
     if asked.peek().is_none() {
         return Ok(());
     }
-    let is_masked = |column: &String| {
-        target.columns.iter().any(|known| known.mask.is_some() && known.name.eq_ignore_ascii_case(column))
-    };
+    let is_masked =
+        |column: &String| target.columns().any(|known| known.mask.is_some() && known.name.eq_ignore_ascii_case(column));
     if asked.any(|filter| filter.columns().iter().any(is_masked)) {
         let what = "UPDATE of a column that a row filter asks for together with a masked one";
         return Err(Error::ungovernable(what, &target.table.path()));
@@ -322,8 +321,8 @@ fn returning(items: Option<&mut Vec<SelectItem>>, alias: &Ident, target: &Scan, 
     for item in items.iter() {
         match item {
             SelectItem::Wildcard(options) if crate::print::is_bare_star(options) => {
-                target.columns.iter().try_for_each(|column| not_denied(target, &column.name))?;
-                shown.extend((0..target.columns.len()).map(|i| returned(number, i, None, target)));
+                target.columns().try_for_each(|column| not_denied(target, column.name))?;
+                shown.extend((0..target.table.columns.len()).map(|i| returned(number, i, None, target)));
             }
             SelectItem::UnnamedExpr(expr) => {
                 shown.push(returned(number, column_of(expr, alias, target, &path)?, None, target));
@@ -347,14 +346,14 @@ fn column_of(expr: &Expr, alias: &Ident, target: &Scan, path: &str) -> Result<us
         },
         _ => return Err(Error::ungovernable("RETURNING of an expression", path)),
     };
-    let found = target.columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value));
+    let found = target.columns().position(|column| column.name.eq_ignore_ascii_case(&name.value));
     let found = found.ok_or_else(|| Error::ungovernable("RETURNING of an expression", path))?;
-    target.columns.get(found).map_or(Ok(()), |column| not_denied(target, &column.name))?;
+    target.column(found).map_or(Ok(()), |column| not_denied(target, column.name))?;
     Ok(found)
 }
 
 fn returned(number: usize, i: usize, alias: Option<&Ident>, target: &Scan) -> SelectItem {
-    let declared = target.columns.get(i).map_or_else(String::new, |column| column.name.clone());
+    let declared = target.column(i).map_or_else(String::new, |column| column.name.to_owned());
     let alias = alias.cloned().unwrap_or_else(|| names::quoted(&declared));
     SelectItem::ExprWithAlias { expr: marker::expr(GeneratedExpr::Returned(number, i)), alias }
 }

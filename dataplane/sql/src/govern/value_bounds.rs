@@ -57,8 +57,8 @@ impl ValueBounds {
         let mut columns = BTreeSet::new();
         // of an attached table only the columns are there that the query names
         for (number, scan) in scans.iter().enumerate().filter(|(_, scan)| !scan.table.attached) {
-            for (place, column) in scan.columns.iter().enumerate() {
-                if calculated.contains(&column.name.to_ascii_lowercase()) && is_longer(column, whole_max) {
+            for (place, column) in scan.columns().enumerate() {
+                if calculated.contains(&column.name.to_ascii_lowercase()) && is_longer(&column, whole_max) {
                     columns.insert((number, place));
                 }
             }
@@ -81,11 +81,11 @@ impl ValueBounds {
             if scans.iter().take(*number).any(|other| other.table == scan.table) {
                 continue; // asked about already
             }
-            let column = scan.columns.get(*place)?;
-            let above = first_longer(self.whole_max, Digits::of_name(&column.type_name)?.scale);
+            let column = scan.column(*place)?;
+            let above = first_longer(self.whole_max, Digits::of_name(column.type_name)?.scale);
             let below = Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(above.clone()) };
             for (op, bound) in [(BinaryOperator::GtEq, above), (BinaryOperator::LtEq, below)] {
-                arms.push(failing(*number, binary(value(column), op, bound))?);
+                arms.push(failing(*number, binary(value(&column), op, bound))?);
             }
         }
         let united = |left, right| {
@@ -100,15 +100,15 @@ impl ValueBounds {
 }
 
 /// Whether it is a number with a sign, seen as it is, whose type has more digits before the point.
-fn is_longer(column: &ScanColumn, whole_max: u16) -> bool {
+fn is_longer(column: &ScanColumn<'_>, whole_max: u16) -> bool {
     let is_signed = !column.type_name.starts_with(['U', 'u']);
-    let digits = Digits::of_name(&column.type_name);
+    let digits = Digits::of_name(column.type_name);
     column.mask.is_none() && is_signed && digits.is_some_and(|digits| digits.whole > whole_max)
 }
 
 /// The column, in the question to its table.
-fn value(column: &ScanColumn) -> Expr {
-    Expr::CompoundIdentifier(vec![Ident::new(ROWS), names::quoted(&column.name)])
+fn value(column: &ScanColumn<'_>) -> Expr {
+    Expr::CompoundIdentifier(vec![Ident::new(ROWS), names::quoted(column.name)])
 }
 
 /// The first number of more digits before the point, of as many behind it: compared with it a column is not cast.

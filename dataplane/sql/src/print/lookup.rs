@@ -33,11 +33,11 @@ pub(super) fn by_key(statement: &Statement, scans: &[Scan]) -> Option<usize> {
 /// The one column of a table's primary key, which is seen as it is, where a filter is of another column of the table.
 fn key_of(scan: &Scan) -> Option<&str> {
     let [key] = scan.table.primary_key.as_slice() else { return None };
-    let column = scan.columns.iter().find(|column| column.name.eq_ignore_ascii_case(key))?;
+    let column = scan.columns().find(|column| column.name.eq_ignore_ascii_case(key))?;
     let is_another = |expr: &Expr| named(expr).is_some_and(|name| !name.eq_ignore_ascii_case(key));
     let is_of_others = scan.filters.iter().any(|filter| any_expression(filter, is_another));
     let is_plain = column.mask.is_none() && !scan.with_rowid && !scan.asks_other_tables();
-    (is_plain && is_of_others).then_some(column.name.as_str())
+    (is_plain && is_of_others).then_some(column.name)
 }
 
 /// The name of a column.

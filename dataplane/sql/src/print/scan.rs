@@ -40,7 +40,7 @@ impl Printer<'_> {
             return Ok(());
         }
         self.put("(");
-        self.governed_columns(scan, &scan.columns.iter().collect::<Vec<_>>())?;
+        self.governed_columns(scan, &scan.columns().collect::<Vec<_>>())?;
         if is_by_key {
             self.filters_behind_key(scan)?;
         } else {
@@ -50,13 +50,13 @@ impl Printer<'_> {
     }
 
     /// What the caller sees of a table.
-    fn governed_rows(&mut self, scan: &Scan, columns: &[&ScanColumn]) -> Result<(), Error> {
+    fn governed_rows(&mut self, scan: &Scan, columns: &[ScanColumn<'_>]) -> Result<(), Error> {
         self.governed_columns(scan, columns)?;
         self.filters(" WHERE ", &scan.filters)
     }
 
     /// The same of every row.
-    fn governed_columns(&mut self, scan: &Scan, columns: &[&ScanColumn]) -> Result<(), Error> {
+    fn governed_columns(&mut self, scan: &Scan, columns: &[ScanColumn<'_>]) -> Result<(), Error> {
         self.put("SELECT ");
         self.list(columns, |p, column| {
             p.scan_column(scan, column);
@@ -114,9 +114,9 @@ impl Printer<'_> {
         self.put(" AS SELECT ");
         quote::name_into(&mut self.out, ROWS);
         self.put(".* FROM (SELECT system.main.max(1) AS n HAVING n < 0) POSITIONAL JOIN (");
-        let mut columns: Vec<_> = scan.columns.iter().filter(|column| is_asked_for(&column.name)).collect();
+        let mut columns: Vec<_> = scan.columns().filter(|column| is_asked_for(column.name)).collect();
         if columns.is_empty() {
-            columns.extend(scan.columns.first());
+            columns.extend(scan.columns().next());
         }
         match narrowed {
             Some(Statement::Query(query)) => self.query(&of_columns(query, &columns))?,
@@ -155,17 +155,17 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn scan_column(&mut self, scan: &Scan, column: &ScanColumn) {
+    fn scan_column(&mut self, scan: &Scan, column: &ScanColumn<'_>) {
         if column.mask.is_none() {
             self.scan_name(scan);
             self.put(".");
-            quote::name_into(&mut self.out, &column.name);
+            quote::name_into(&mut self.out, column.name);
             return;
         }
-        let value = format!("{}.{}", quote::name(&scan.table.name), quote::name(&column.name));
+        let value = format!("{}.{}", quote::name(&scan.table.name), quote::name(column.name));
         self.put(&column.seen(&value));
         self.put(" AS ");
-        quote::name_into(&mut self.out, &column.name);
+        quote::name_into(&mut self.out, column.name);
     }
 
     pub(super) fn made(&mut self, made: marker::GeneratedExpr<'_>) -> Result<(), Error> {
@@ -175,11 +175,11 @@ impl Printer<'_> {
                 Ok(())
             }
             marker::GeneratedExpr::Returned(scan, column) => {
-                let column = self.scans.get(scan).and_then(|scan| scan.columns.get(column));
+                let column = self.scans.get(scan).and_then(|scan| scan.column(column));
                 let Some(column) = column else {
                     return Err(Error::unsupported("this column"));
                 };
-                let value = column.seen(&quote::name(&column.name));
+                let value = column.seen(&quote::name(column.name));
                 self.done(&value)
             }
             marker::GeneratedExpr::Written(scan, column, place) => self.written(scan, column, place),
@@ -194,11 +194,11 @@ impl Printer<'_> {
     /// As the column will hold it: the filter must not ask about a fraction that is rounded off, nor by a collation
     /// that the value brings along.
     fn written(&mut self, scan: usize, column: usize, place: &str) -> Result<(), Error> {
-        let Some(column) = self.scans.get(scan).and_then(|scan| scan.columns.get(column)) else {
+        let Some(column) = self.scans.get(scan).and_then(|scan| scan.column(column)) else {
             return Err(Error::unsupported("this column"));
         };
         let value = format!("CAST({}.{} AS {})", quote::name(NEW), quote::name(place), column.type_name);
-        let collation = if column.is_text { " COLLATE \"binary\"" } else { "" };
+        let collation = if column.is_text() { " COLLATE \"binary\"" } else { "" };
         self.done(&format!("({value}{collation})"))
     }
 
@@ -216,12 +216,12 @@ impl Printer<'_> {
 }
 
 /// The query with these columns of the one table that it reads.
-fn of_columns(query: &Query, columns: &[&ScanColumn]) -> Query {
+fn of_columns(query: &Query, columns: &[ScanColumn<'_>]) -> Query {
     let mut query = query.clone();
     if let SetExpr::Select(select) = query.body.as_mut() {
         let alias = select.from.first().and_then(|table| names::alias(&table.relation)).map(|alias| alias.name.clone());
-        let item = |column: &&ScanColumn| {
-            let path = alias.iter().cloned().chain([names::quoted(&column.name)]).collect();
+        let item = |column: &ScanColumn<'_>| {
+            let path = alias.iter().cloned().chain([names::quoted(column.name)]).collect();
             SelectItem::UnnamedExpr(Expr::CompoundIdentifier(path))
         };
         select.projection = columns.iter().map(item).collect();

@@ -144,12 +144,12 @@ pub(crate) trait TableColumns {
 impl TableColumns for Vec<Scan> {
     fn columns(&self, name: &ObjectName) -> Option<Vec<BoundColumn>> {
         let Some(Marked::Scan(number)) = marker::read(name) else { return None };
-        let shown = |column: &ScanColumn| match column.mask {
-            Some(mask) if mask.function().traits().makes_text => BoundColumn::new(column.name.as_str(), Type::Text),
-            Some(_) => BoundColumn::new(column.name.as_str(), Type::of_name(&column.type_name)),
-            None => BoundColumn::declared(column.name.as_str(), &column.type_name).spelled(column.spelled),
+        let shown = |column: ScanColumn<'_>| match column.mask {
+            Some(mask) if mask.function().traits().makes_text => BoundColumn::new(column.name, Type::Text),
+            Some(_) => BoundColumn::new(column.name, Type::of_name(column.type_name)),
+            None => BoundColumn::declared(column.name, column.type_name).spelled(column.spelled),
         };
-        self.get(number).map(|scan| scan.columns.iter().map(shown).collect())
+        self.get(number).map(|scan| scan.columns().map(shown).collect())
     }
 
     fn written(&self, name: &ObjectName) -> Option<Vec<BoundColumn>> {

@@ -142,7 +142,7 @@ impl Visitor for Extent<'_> {
         match factor {
             TableFactor::Table { name, args: None, .. } => match marker::read(name) {
                 Some(Marked::Scan(number)) => {
-                    self.columns += self.scans.get(number).map_or(0, |scan| scan.columns.len());
+                    self.columns += self.scans.get(number).map_or(0, |scan| scan.table.columns.len());
                 }
                 Some(Marked::With(_)) => self.repeated += 1,
                 None => {}

@@ -191,25 +191,25 @@ impl LineageWalk<'_> {
 
     /// Functions that cannot fail otherwise can on such a column, as soon as they make a text of it.
     fn counts_nanoseconds(&self, number: usize) -> bool {
-        let columns = self.scans.get(number).map_or(&[][..], |scan| scan.columns.as_slice());
-        columns.iter().any(|column| column.mask.is_none() && Type::counts_nanoseconds(&column.type_name))
+        let Some(scan) = self.scans.get(number) else { return false };
+        scan.columns().any(|column| column.mask.is_none() && Type::counts_nanoseconds(column.type_name))
     }
 
     fn scan(&self, number: usize) -> Vec<Output> {
         let Some(scan) = self.scans.get(number) else {
             return Vec::new();
         };
-        if !self.work.spend(budget::COLUMN * scan.columns.len()) {
+        if !self.work.spend(budget::COLUMN * scan.table.columns.len()) {
             return Vec::new();
         }
-        let output = |(i, column): (usize, &ScanColumn)| {
+        let output = |(i, column): (usize, ScanColumn<'_>)| {
             let masked = column.mask.map(|_| (number, i));
             let kind = match column.mask {
                 Some(mask) if mask.function().traits().makes_text => Type::Text,
-                _ => Type::of_name(&column.type_name),
+                _ => Type::of_name(column.type_name),
             };
-            let exact = column.mask.is_none().then(|| Exact::of_name(&column.type_name));
-            let typed = if masked.is_none() { NumberWidth::of_name(&column.type_name) } else { None };
+            let exact = column.mask.is_none().then(|| Exact::of_name(column.type_name));
+            let typed = if masked.is_none() { NumberWidth::of_name(column.type_name) } else { None };
             let width = typed.map(|typed| self.bounds.map_or(typed, |bounds| bounds.width((number, i), typed)));
             let reached = masked.into_iter().collect();
             let has_indistinct_values = indistinct_values::of_kind(kind);
@@ -220,10 +220,10 @@ impl LineageWalk<'_> {
                 reached,
                 direct: masked,
                 has_indistinct_values,
-                ..Output::unknown(&column.name)
+                ..Output::unknown(column.name)
             }
         };
-        scan.columns.iter().enumerate().map(output).collect()
+        scan.columns().enumerate().map(output).collect()
     }
 }
 
