@@ -57,7 +57,7 @@ fn tree(statement: Statement) -> Step {
 
 /// The steps of a statement, in order; never none.
 pub(crate) fn of(
-    statement: Statement,
+    statement: Box<Statement>,
     comment: &Comment,
     sequences: sequence::Changed,
 ) -> Result<Vec<CountedStep>, Error> {
@@ -65,7 +65,8 @@ pub(crate) fn of(
     if let Some(steps) = staged::of(&statement, comment)? {
         return Ok(steps);
     }
-    let mut steps = match statement {
+    let mut steps = match *statement {
+        Statement::Query(_) => vec![CountedStep { step: Step::Tree(statement), counts: true }],
         Statement::CreateTable(create) => table(create, comment, made),
         other => without_sequences(other, comment)?,
     };

@@ -189,7 +189,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
         Ok((number, statement))
     };
     let narrowed = narrowed.into_iter().map(to_engine).collect::<Result<_, _>>()?;
-    let steps = steps::of(*tree, &comment, sequences)?;
+    let steps = steps::of(tree, &comment, sequences)?;
     let source = GovernedSteps { steps, scans, narrowed, asked: asked.map(Statement::Query) };
     let (before, printed) = source.printed(Reading::InPlace, ParameterTypes::default())?;
     Ok(EngineSql {
