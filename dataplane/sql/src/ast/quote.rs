@@ -23,13 +23,15 @@ pub(crate) fn text_into(out: &mut String, text: &str) {
 }
 
 fn quoted(out: &mut String, text: &str, quote: char) {
+    out.reserve(text.len() + 2);
     out.push(quote);
-    for c in text.chars() {
-        if c == quote {
-            out.push(quote);
-        }
-        out.push(c);
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once(quote) {
+        out.push_str(before);
+        out.extend([quote, quote]);
+        rest = behind;
     }
+    out.push_str(rest);
     out.push(quote);
 }
 
