@@ -44,16 +44,15 @@ pub struct TableName {
 impl TableName {
     /// None for names with function calls or more than three parts.
     pub fn of(name: &ObjectName) -> Option<Self> {
-        let parts = parts(name)?;
+        use ObjectNamePart::Identifier;
         let text = |ident: &Ident| Some(ident.value.clone()).filter(|value| !value.is_empty());
-        match parts.as_slice() {
-            [name] => Some(Self { database: None, schema: None, name: name.value.clone() }),
-            [schema, name] => Some(Self { database: None, schema: text(schema), name: name.value.clone() }),
-            [database, schema, name] => {
-                Some(Self { database: text(database), schema: text(schema), name: name.value.clone() })
-            }
-            _ => None,
-        }
+        let (database, schema, name) = match name.0.as_slice() {
+            [Identifier(name)] => (None, None, name),
+            [Identifier(schema), Identifier(name)] => (None, text(schema), name),
+            [Identifier(database), Identifier(schema), Identifier(name)] => (text(database), text(schema), name),
+            _ => return None,
+        };
+        Some(Self { database, schema, name: name.value.clone() })
     }
 
     /// Whether the path begins with, or the name is, something only the engine or we may write.

@@ -1,6 +1,6 @@
 //! Names in the tree that stand for what this crate decided; no text can be read as one of them.
 
-use sqlparser::ast::{Expr, Ident, ObjectName, Value};
+use sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart, Value};
 
 use crate::ast::names;
 
@@ -24,16 +24,15 @@ pub(crate) fn name(marked: Marked) -> ObjectName {
 }
 
 pub(crate) fn read(name: &ObjectName) -> Option<Marked> {
-    let parts = names::parts(name)?;
-    let [word, number] = parts.as_slice() else {
+    let [ObjectNamePart::Identifier(word), ObjectNamePart::Identifier(number)] = name.0.as_slice() else {
         return None;
     };
-    let number = number.value.parse().ok()?;
-    match word.value.as_str() {
-        SCAN => Some(Marked::Scan(number)),
-        WITH => Some(Marked::With(number)),
-        _ => None,
-    }
+    let marked = match word.value.as_str() {
+        SCAN => Marked::Scan,
+        WITH => Marked::With,
+        _ => return None,
+    };
+    number.value.parse().ok().map(marked)
 }
 
 /// What a WITH query is called in the engine's text.
