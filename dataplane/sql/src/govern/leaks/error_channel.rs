@@ -78,6 +78,9 @@ pub(in crate::govern) fn names_an_alias(select: &Select) -> bool {
         _ => None,
     };
     let aliases: HashSet<String> = select.projection.iter().filter_map(defined).collect();
+    if aliases.is_empty() {
+        return false;
+    }
     let is_one = |ident: &Ident| aliases.contains(&ident.value.to_ascii_lowercase());
     let conditions = [&select.selection, &select.having, &select.qualify];
     conditions

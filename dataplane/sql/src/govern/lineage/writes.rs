@@ -25,7 +25,7 @@ impl LineageWalk<'_> {
             Statement::Insert(insert) => self.insert(insert),
             Statement::Update(update) => self.update(update),
             Statement::Delete(delete) => {
-                let scope = self.from(&delete.using.clone().unwrap_or_default());
+                let scope = self.from(delete.using.as_deref().unwrap_or_default());
                 self.scopes.push(scope);
                 delete.selection.iter().for_each(|selection| self.predicate(selection));
             }
