@@ -21,12 +21,14 @@ mod nulls;
 mod workers;
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::marker::PhantomData;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::{self, NonNull};
+use std::rc::Rc;
 use std::slice;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
@@ -88,7 +90,8 @@ impl Database {
             return Err(Error::internal("no new connection"));
         }
         let interrupter = Arc::new(Interrupter(Mutex::new(Raw(raw))));
-        Ok(Connection { raw, interrupter, calls: self.calls.add(), database: Arc::clone(self) })
+        let (calls, layout) = (self.calls.add(), RefCell::default());
+        Ok(Connection { raw, interrupter, calls, layout, database: Arc::clone(self) })
     }
 }
 
@@ -159,6 +162,8 @@ pub struct Connection {
     raw: c::duckdb_connection,
     interrupter: Arc<Interrupter>,
     calls: Arc<ConnectionCalls>,
+    /// How the last rows looked: the next ones mostly look so too. The settings that decide it are locked.
+    layout: RefCell<Option<Rc<Layout>>>,
     database: Arc<Database>,
 }
 
@@ -698,7 +703,7 @@ pub struct Run<'p> {
     raw: Box<c::duckdb_result>,
     columns: Vec<(String, Type)>,
     value_layouts: Arc<[ValueLayout]>,
-    layout: Option<Layout>,
+    layout: Option<Rc<Layout>>,
     ended: bool,
     lazily: bool,
     began: Instant,
@@ -708,6 +713,8 @@ pub struct Run<'p> {
 
 /// How its rows look in Arrow.
 struct Layout {
+    /// The columns that it is of; none where nothing is kept of it.
+    columns: Vec<(String, Type)>,
     options: c::duckdb_arrow_options,
     exported: FFI_ArrowSchema,
     schema: SchemaRef,
@@ -723,7 +730,7 @@ impl Layout {
         names: impl Iterator<Item = &'n str>,
     ) -> Result<Self, Error> {
         let (exported, schema) = (FFI_ArrowSchema::empty(), Arc::new(Schema::empty()));
-        let mut layout = Self { options, exported, schema, forms: None };
+        let mut layout = Self { columns: Vec::new(), options, exported, schema, forms: None };
         let names = names.map(|name| terminated(name.as_bytes())).collect::<Result<Vec<_>, _>>()?;
         let mut kind_pointers: Vec<_> = kinds.iter().map(|kind| kind.0).collect();
         let mut name_pointers: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
@@ -806,10 +813,14 @@ impl Run<'_> {
         if self.layout.is_none() {
             self.layout = Some(self.read_layout()?);
         }
-        self.layout.as_ref().ok_or_else(|| Error::internal("no layout"))
+        self.layout.as_deref().ok_or_else(|| Error::internal("no layout"))
     }
 
-    fn read_layout(&mut self) -> Result<Layout, Error> {
+    fn read_layout(&mut self) -> Result<Rc<Layout>, Error> {
+        let mut last = self.connection.layout.borrow_mut();
+        if let Some(last) = last.as_ref().filter(|last| last.columns == self.columns) {
+            return Ok(Rc::clone(last));
+        }
         let raw = &raw mut *self.raw;
         let kinds: Vec<Logical> = (0..size(self.columns.len()))
             .map(|index| Logical(unsafe { c::duckdb_column_logical_type(raw, index) }))
@@ -817,6 +828,12 @@ impl Run<'_> {
         let options = unsafe { c::duckdb_result_get_arrow_options(raw) };
         let mut layout = Layout::new(options, &kinds, self.columns.iter().map(|(name, _)| name.as_str()))?;
         layout.forms = columns::forms(&self.columns, &layout.schema);
+        if layout.forms.is_none() {
+            return Ok(Rc::new(layout)); // names of its types may not tell all of them
+        }
+        layout.columns.clone_from(&self.columns);
+        let layout = Rc::new(layout);
+        *last = Some(Rc::clone(&layout));
         Ok(layout)
     }
 

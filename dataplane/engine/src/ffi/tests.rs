@@ -81,3 +81,21 @@ fn an_error_in_a_late_row_is_reported() {
     };
     assert!(error.is_some(), "the rows ended as if nothing had happened");
 }
+
+#[test]
+fn rows_look_as_those_before_where_their_columns_are_the_same() {
+    let database = Database::open(Path::new(":memory:"), &[("errors_as_json", "true".to_owned())]).unwrap();
+    let connection = database.connect().unwrap();
+    let schema = |sql: &str| {
+        let prepared = connection.prepare(sql).unwrap();
+        let mut run = prepared.run(true).unwrap();
+        run.next().unwrap();
+        run.schema().unwrap()
+    };
+    let first = schema("select 1 as a, 'x' as b");
+    assert!(Arc::ptr_eq(&first, &schema("select 7 as a, null::varchar as b")));
+    for others in ["select 1 as a, 'x' as c", "select 1::bigint as a, 'x' as b", "select 1 as a", "select [1] as a"] {
+        assert_ne!(first, schema(others), "{others}");
+        assert_eq!(first, schema("select 2 as a, 'z' as b"));
+    }
+}

@@ -1,6 +1,7 @@
 //! Both ways to make columns give the same ones.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
@@ -43,7 +44,8 @@ fn rows(sql: &str, by_forms: bool) -> Vec<RecordBatch> {
     let prepared = connection.prepare(sql).unwrap();
     let mut run = prepared.run(true).unwrap();
     run.schema().unwrap();
-    let layout = run.layout.as_mut().unwrap();
+    connection.layout.take();
+    let layout = Rc::get_mut(run.layout.as_mut().unwrap()).unwrap();
     assert!(layout.forms.is_some(), "{sql}");
     layout.forms = layout.forms.take().filter(|_| by_forms);
     std::iter::from_fn(|| run.next().unwrap()).collect()
