@@ -6,19 +6,22 @@
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::buffer::Buffer;
-use arrow::datatypes::{DataType, Decimal128Type, Int64Type, Schema};
-use arrow::ipc::writer::StreamWriter;
+use arrow::datatypes::{DataType, Decimal128Type, Int64Type, Schema, SchemaRef};
+use arrow::ipc::writer::{
+    CompressionContext, DictionaryTracker, EncodedData, IpcDataGenerator, IpcWriteOptions, write_message,
+};
 
 use super::gathered::{GatheredRows, SentRows, framed};
 use crate::error::{Error, Kind};
 use crate::ffi::Run;
 use crate::frame::{self, HEADER_BYTES, Outgoing, RESPONSE_MAX_BYTES};
 use crate::message::{Column, Head, PlanSource, kind};
-use crate::row_message::are_single;
+use crate::row_message::{MARK, PREFIX_BYTES, are_single};
 use crate::types::{Type, quoted};
 
 /// Rows gathered before they are written.
@@ -58,8 +61,8 @@ pub fn columns(named: &Named) -> Vec<Column> {
 /// An Arrow IPC stream without rows.
 pub fn empty(schema: &Schema) -> Result<Vec<u8>, Error> {
     let mut encoder = Encoder::new(schema)?;
-    encoder.finish()?;
-    Ok(std::mem::take(encoder.0.get_mut()).split_off(HEADER_BYTES))
+    encoder.finish();
+    Ok(encoder.made.split_off(HEADER_BYTES))
 }
 
 /// The same query with text in place of what Arrow cannot carry; none if there is nothing to do.
@@ -94,10 +97,15 @@ pub fn sendable(named: &Named) -> Result<(), Error> {
 }
 
 /// Sends rows as the engine makes them.
-pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, told: HeadFields) -> Result<Sent, Error> {
+pub fn stream(
+    (mut socket, last): (&UnixStream, &mut LastSchema),
+    run: &mut Run<'_>,
+    named: &Named,
+    told: HeadFields,
+) -> Result<Sent, Error> {
     let named = settled(run, named)?;
     let schema = run.schema()?;
-    let mut encoder = Encoder::new(schema.as_ref())?;
+    let mut encoder = last.begun(&schema)?;
     let mut frame = head_frame();
     let first = run.next()?;
     let mut ended = first.is_none();
@@ -112,7 +120,7 @@ pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, told: H
         }
     }
     if ended {
-        encoder.finish()?;
+        encoder.finish();
     }
     let head = Head { columns: columns(&named), ended, returning: false, resets: told.resets, plan: Some(told.plan) };
     write_head(&mut frame, &head)?;
@@ -150,7 +158,7 @@ fn rest(
         };
         let mut end = Vec::new();
         if is_last {
-            encoder.finish()?;
+            encoder.finish();
             end = encoder.closed(kind::END)?;
         }
         let mut parts = vec![head.as_slice()];
@@ -176,7 +184,7 @@ pub fn returned(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, plan:
             return Err(Error::new(Kind::OutOfMemory, "the rows that the statement returns are over 64 MiB"));
         }
     }
-    encoder.finish()?;
+    encoder.finish();
     let mut frame = head_frame();
     let plan = Some(plan);
     write_head(&mut frame, &Head { columns: columns(&named), ended: true, returning: true, resets: false, plan })?;
@@ -221,27 +229,71 @@ pub(super) fn too_wide(error: &io::Error) -> Error {
     Error::new(Kind::OutOfMemory, error.to_string())
 }
 
+/// How the stream of the last answer began: one of the same columns begins so too.
+#[derive(Default)]
+pub struct LastSchema(Option<(SchemaRef, Vec<u8>)>);
+
+impl LastSchema {
+    /// A stream of rows that look so, without any yet.
+    fn begun(&mut self, schema: &SchemaRef) -> Result<Encoder, Error> {
+        if let Some((_, begin)) = self.0.as_ref().filter(|(last, _)| Arc::ptr_eq(last, schema)) {
+            return Ok(Encoder::behind(begin.clone()));
+        }
+        let encoder = Encoder::new(schema)?;
+        if are_single(schema) {
+            self.0 = Some((Arc::clone(schema), encoder.made.clone()));
+        }
+        Ok(encoder)
+    }
+}
+
+/// The end mark of a stream.
+const STREAM_END: [u8; PREFIX_BYTES] = [MARK, MARK, MARK, MARK, 0, 0, 0, 0];
+
 /// An Arrow IPC stream, cut into frames anywhere between two of its messages. What it has made of the next one stands
 /// behind the room for a header.
-struct Encoder(StreamWriter<Vec<u8>>);
+struct Encoder {
+    made: Vec<u8>,
+    dictionaries: DictionaryTracker,
+    compression: CompressionContext,
+    options: IpcWriteOptions,
+}
 
 impl Encoder {
     fn new(schema: &Schema) -> Result<Self, Error> {
-        StreamWriter::try_new(vec![0; HEADER_BYTES], schema).map(Self).map_err(Error::internal)
+        let mut encoder = Self::behind(vec![0; HEADER_BYTES]);
+        let Self { dictionaries, options, .. } = &mut encoder;
+        let begin = IpcDataGenerator::default().schema_to_bytes_with_dictionary_tracker(schema, dictionaries, options);
+        encoder.write(begin)?;
+        Ok(encoder)
+    }
+
+    /// One that goes on behind what was made.
+    fn behind(made: Vec<u8>) -> Self {
+        let (dictionaries, compression) = (DictionaryTracker::new(false), CompressionContext::default());
+        Self { made, dictionaries, compression, options: IpcWriteOptions::default() }
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         batch.columns().iter().try_for_each(|column| fits(column))?;
-        self.0.write(batch).map_err(Error::internal)
+        let Self { dictionaries, compression, options, .. } = self;
+        let encoded = IpcDataGenerator::default().encode(batch, dictionaries, options, compression);
+        let (before, rows) = encoded.map_err(Error::internal)?;
+        before.into_iter().chain([rows]).try_for_each(|message| self.write(message))
+    }
+
+    fn write(&mut self, message: EncodedData) -> Result<(), Error> {
+        write_message(&mut self.made, message, &self.options).map_err(Error::internal)?;
+        Ok(())
     }
 
     /// Writes the end mark: without it a decoder keeps its last message for later.
-    fn finish(&mut self) -> Result<(), Error> {
-        self.0.finish().map_err(Error::internal)
+    fn finish(&mut self) {
+        self.made.extend_from_slice(&STREAM_END);
     }
 
     fn len(&self) -> usize {
-        self.0.get_ref().len().saturating_sub(HEADER_BYTES)
+        self.made.len().saturating_sub(HEADER_BYTES)
     }
 
     /// The frame of what it has made; none of nothing.
@@ -249,13 +301,13 @@ impl Encoder {
         if self.len() == 0 {
             return Ok(Vec::new());
         }
-        let made = std::mem::replace(self.0.get_mut(), vec![0; HEADER_BYTES]);
+        let made = std::mem::replace(&mut self.made, vec![0; HEADER_BYTES]);
         Outgoing::of(kind, made).close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))
     }
 
     fn drain_into(&mut self, frame: &mut Outgoing) {
-        frame.payload().extend_from_slice(self.0.get_ref().get(HEADER_BYTES..).unwrap_or_default());
-        self.0.get_mut().truncate(HEADER_BYTES);
+        frame.payload().extend_from_slice(self.made.get(HEADER_BYTES..).unwrap_or_default());
+        self.made.truncate(HEADER_BYTES);
     }
 }
 
@@ -293,9 +345,30 @@ pub fn count(run: &mut Run<'_>) -> Result<u64, Error> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::Decimal128Array;
+    use arrow::array::{ArrayRef, Decimal128Array, DictionaryArray, StringArray};
+    use arrow::datatypes::Int32Type;
+    use arrow::ipc::writer::StreamWriter;
 
     use super::*;
+
+    #[test]
+    fn a_stream_is_as_the_library_writes_it_whether_or_not_its_columns_came_before() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None]));
+        let words: ArrayRef = Arc::new(["b", "b"].into_iter().collect::<DictionaryArray<Int32Type>>());
+        let mut last = LastSchema::default();
+        for column in [texts, words] {
+            let batch = RecordBatch::try_from_iter([("t", column)]).unwrap();
+            let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+            writer.write(&batch).unwrap();
+            let written = writer.into_inner().unwrap();
+            for _ in 0..2 {
+                let mut encoder = last.begun(&batch.schema()).unwrap();
+                encoder.add(&batch).unwrap();
+                encoder.finish();
+                assert_eq!(encoder.made.split_off(HEADER_BYTES), written);
+            }
+        }
+    }
 
     #[test]
     fn a_number_of_39_digits_is_told_whatever_its_column_is_said_to_hold() {

@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use super::answer::{self, HeadFields, Sent};
+use super::answer::{self, HeadFields, LastSchema, Sent};
 use super::databases::Databases;
 use super::draws;
 use super::kept_statements::{self, KeptStatements, Planned};
@@ -44,7 +44,8 @@ pub fn session(
     let (connection, own) = (&connection, OwnStatements::of(&connection));
     let kept = KeptStatements::of(connection, &sessions.keeping);
     let state = SessionState { optimizes: true, is_clean: true, has_drawn: false };
-    let mut session = Session { socket, connection, running, agreeing, own, kept, is_stored, state };
+    let schema = LastSchema::default();
+    let mut session = Session { socket, connection, running, agreeing, own, kept, schema, is_stored, state };
     let mut requests = BufReader::with_capacity(READ_BYTES, Requests(socket));
     while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut requests, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
@@ -67,6 +68,7 @@ struct Session<'a> {
     agreeing: Option<Agreeing>,
     own: OwnStatements<'a>,
     kept: KeptStatements<'a>,
+    schema: LastSchema,
     /// The database has a file.
     is_stored: bool,
     state: SessionState,
@@ -272,7 +274,7 @@ impl<'a> Session<'a> {
             self.kept.defined(); // of a query that is rolled back, such as EXPLAIN, nothing is seen
         }
         let told = HeadFields { resets: resets && self.can_be_reset(), plan: planned.source };
-        match answer::stream(self.socket, &mut run, &planned.named, told)? {
+        match answer::stream((self.socket, &mut self.schema), &mut run, &planned.named, told)? {
             Sent::All => Ok(Ok(())),
             Sent::Broken(error) => Ok(Err(error)),
         }
