@@ -4,6 +4,7 @@
 //! and one write. Later frames are gathered while they come fast, and leave at once when they come
 //! slowly. A full socket stops the statement: that is the back-pressure.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -196,10 +197,13 @@ pub fn returned(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, plan:
 /// The columns as they were asked for, once their types are known: a type that waited for its
 /// parameter is now settled, and so is the name of the column, and one that Arrow cannot carry is refused rather than
 /// sent wrong.
-fn settled(run: &Run<'_>, named: &Named) -> Result<Vec<(String, Type)>, Error> {
+fn settled<'n>(run: &Run<'_>, named: &'n Named) -> Result<Cow<'n, Named>, Error> {
     sendable(run.columns())?;
+    if named == run.columns() {
+        return Ok(Cow::Borrowed(named)); // as nearly always
+    }
     if named.len() != run.columns().len() {
-        return Ok(run.columns().to_vec());
+        return Ok(Cow::Owned(run.columns().to_vec()));
     }
     let pairs = named.iter().zip(run.columns());
     let choose = |((name, asked), (found, got)): (&(String, Type), &(String, Type))| {
@@ -207,7 +211,7 @@ fn settled(run: &Run<'_>, named: &Named) -> Result<Vec<(String, Type)>, Error> {
         let name = if asked.is_open() { found } else { name };
         (name.clone(), kind.clone())
     };
-    Ok(pairs.map(choose).collect())
+    Ok(Cow::Owned(pairs.map(choose).collect()))
 }
 
 fn head_frame() -> Outgoing {
