@@ -10,7 +10,7 @@
 //! | side | file | what |
 //! |---|---|---|
 //! | parent | `engine` | `Engine`: start, sessions, catalog, stop |
-//! | parent | `session`, `line`, `lane`, `rows`, `row_message` | one connection; its socket; its statement's rows |
+//! | parent | `session`, `line`, `lane`, `opened`, `rows`, `row_message` | one connection; its socket; its statement's rows |
 //! | parent | `spool`, `file` | files that the child may read; their columns and rows |
 //! | parent | `waiting`, `turns` | sessions that have nothing of their own, for the next statement; whose turn it is |
 //! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |
@@ -34,6 +34,7 @@ mod lane;
 mod line;
 mod message;
 mod native;
+mod opened;
 mod process;
 mod row_message;
 mod rows;

@@ -13,6 +13,7 @@ use crate::engine::Shared;
 use crate::error::{Error, Kind};
 use crate::frame::Outgoing;
 use crate::message::{Change, Done, LentRequest, What, kind};
+use crate::opened::LastHead;
 use crate::process::{Line, Process};
 use crate::session::step_ends;
 use crate::turns::SessionPermit;
@@ -58,6 +59,7 @@ pub struct Connected {
     is_clean: bool,
     /// The child has made it as a new one, and nothing was asked since.
     is_reset: bool,
+    pub last_head: Option<LastHead>,
     /// None while it waits for its next statement.
     permit: Option<SessionPermit>,
 }
@@ -82,8 +84,8 @@ struct Transaction {
 impl Connected {
     pub fn new(shared: Arc<Shared>, process: Arc<Process>, line: Line, permit: SessionPermit) -> Self {
         let (state, permit) = (State::Idle, Some(permit));
-        let (is_clean, is_reset) = (true, false);
-        Self { shared, process, line, statement: 0, state, transaction: None, is_clean, is_reset, permit }
+        let (is_clean, is_reset, last_head) = (true, false, None);
+        Self { shared, process, line, statement: 0, state, transaction: None, is_clean, is_reset, last_head, permit }
     }
 
     /// Whether it is as a new one once it is reset.

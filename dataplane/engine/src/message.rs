@@ -173,7 +173,7 @@ impl What {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Head {
     pub columns: Vec<Column>,
     /// All rows are in this frame.

@@ -3,14 +3,22 @@
 //! It is offered only once its rows were read out of it, which checks each of their values. Its bytes are ours by then, and
 //! nobody changes them. Where its parts are is told by lengths that were checked.
 
-use arrow::datatypes::{DataType, Schema};
-use arrow::ipc::{MessageHeader, root_as_message};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::ipc::reader::read_record_batch;
+use arrow::ipc::{Message, MessageHeader, root_as_message};
 use bytes::Bytes;
 
 /// What a message of a stream begins with: a mark, and the length of its metadata.
 pub(crate) const PREFIX_BYTES: usize = 8;
 /// Four of these are the mark.
 pub(crate) const MARK: u8 = 0xff;
+/// The end mark of a stream.
+pub(crate) const STREAM_END: [u8; PREFIX_BYTES] = [MARK, MARK, MARK, MARK, 0, 0, 0, 0];
 
 /// The message of a stream that a batch of rows came as.
 #[derive(Debug, Clone)]
@@ -22,15 +30,8 @@ pub struct RowMessage {
 impl RowMessage {
     /// The one message that these bytes are; none where they are more, or less, or no rows.
     pub(crate) fn of(whole: Bytes) -> Option<Self> {
-        let (prefix, _) = whole.split_first_chunk::<PREFIX_BYTES>()?;
-        let [MARK, MARK, MARK, MARK, a, b, c, d] = *prefix else { return None };
-        let length = usize::try_from(u32::from_le_bytes([a, b, c, d])).ok()?;
-        let metadata_ends = PREFIX_BYTES.checked_add(length)?;
-        let message = root_as_message(whole.get(PREFIX_BYTES..metadata_ends)?).ok()?;
-        let body = usize::try_from(message.bodyLength()).ok()?;
-        let is_rows = message.header_type() == MessageHeader::RecordBatch;
-        let is_whole = is_rows && metadata_ends.checked_add(body) == Some(whole.len());
-        is_whole.then_some(Self { whole, metadata_ends })
+        let (_, metadata_ends) = message_of(&whole)?;
+        Some(Self { whole, metadata_ends })
     }
 
     /// As it stands in a stream.
@@ -47,6 +48,26 @@ impl RowMessage {
     pub fn body(&self) -> Bytes {
         self.whole.slice(self.metadata_ends..)
     }
+}
+
+/// The one message that these bytes are, and where its metadata ends; none where they are more, or less, or no rows.
+fn message_of(whole: &[u8]) -> Option<(Message<'_>, usize)> {
+    let (prefix, _) = whole.split_first_chunk::<PREFIX_BYTES>()?;
+    let [MARK, MARK, MARK, MARK, a, b, c, d] = *prefix else { return None };
+    let length = usize::try_from(u32::from_le_bytes([a, b, c, d])).ok()?;
+    let metadata_ends = PREFIX_BYTES.checked_add(length)?;
+    let message = root_as_message(whole.get(PREFIX_BYTES..metadata_ends)?).ok()?;
+    let body = usize::try_from(message.bodyLength()).ok()?;
+    let is_rows = message.header_type() == MessageHeader::RecordBatch;
+    let is_whole = is_rows && metadata_ends.checked_add(body) == Some(whole.len());
+    is_whole.then_some((message, metadata_ends))
+}
+
+/// The rows of the one message that these bytes are, read as a decoder of the stream would; none where they cannot be.
+pub(crate) fn read_rows(whole: &Bytes, schema: &SchemaRef) -> Option<RecordBatch> {
+    let (message, metadata_ends) = message_of(whole)?;
+    let (rows, body) = (message.header_as_record_batch()?, Buffer::from(whole.slice(metadata_ends..)));
+    read_record_batch(&body, rows, Arc::clone(schema), &HashMap::new(), None, &message.version()).ok()
 }
 
 /// Whether rows of these columns are one message: a dictionary would be another before it.
@@ -74,10 +95,7 @@ fn is_single(data_type: &DataType) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-    use arrow::buffer::Buffer;
+    use arrow::array::{ArrayRef, Int64Array};
     use arrow::ipc::reader::StreamDecoder;
     use arrow::ipc::writer::StreamWriter;
 
@@ -104,6 +122,7 @@ mod tests {
         let mut decoder = StreamDecoder::new();
         assert!(decoder.decode(&mut Buffer::from(bytes.slice(..first))).unwrap().is_none());
         assert_eq!(decoder.decode(&mut Buffer::from(message.whole())).unwrap().unwrap(), batch);
+        assert_eq!(read_rows(&message.whole(), batch.schema_ref()).unwrap(), batch);
         for other in [0..first, first..second - 1, first..second + 1, first..end, first + 8..second, 0..0] {
             assert!(RowMessage::of(bytes.slice(other.clone())).is_none(), "{other:?}");
         }

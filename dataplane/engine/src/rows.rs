@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::line::Connected;
 use crate::message::{Column, Head, PlanSource, kind};
+use crate::opened::Opened;
 use crate::row_message::{RowMessage, are_single};
 use crate::spool::SpoolFile;
 
@@ -48,7 +49,7 @@ impl Rows {
         payload: &Bytes,
         cancel: CancellationToken,
     ) -> Result<Self, Error> {
-        let opened = Opened::read(payload)?;
+        let opened = Opened::known_or_read(payload, &mut connected.last_head)?;
         let Opened { head: Head { columns, ended, resets, plan, .. }, schema, decoder, pending, frame, first } = opened;
         let connected = if ended {
             read_whole(&mut connected, resets);
@@ -186,31 +187,5 @@ impl Held {
 
     pub fn rows(&self) -> u64 {
         self.batches.iter().map(|batch| u64::try_from(batch.num_rows()).unwrap_or(u64::MAX)).sum()
-    }
-}
-
-/// A first frame, taken apart.
-struct Opened {
-    head: Head,
-    schema: SchemaRef,
-    decoder: Box<StreamDecoder>,
-    pending: Buffer,
-    frame: Bytes,
-    first: Option<RecordBatch>,
-}
-
-impl Opened {
-    fn read(payload: &Bytes) -> Result<Self, Error> {
-        let short = || Error::internal("a head that is cut short");
-        let (length, rest) = payload.split_first_chunk::<4>().ok_or_else(short)?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).map_err(Error::internal)?;
-        let head = serde_json::from_slice(rest.get(..length).ok_or_else(short)?).map_err(Error::internal)?;
-        let rest = payload.slice(4 + length..);
-        let mut pending = Buffer::from(rest.clone());
-        let mut decoder = Box::new(StreamDecoder::new());
-        let first = decoder.decode(&mut pending).map_err(Error::internal)?;
-        let schema = decoder.schema().ok_or_else(short)?;
-        let frame = rest.slice(rest.len() - pending.len()..);
-        Ok(Self { head, schema, decoder, pending, frame, first })
     }
 }

@@ -22,7 +22,7 @@ use crate::error::{Error, Kind};
 use crate::ffi::Run;
 use crate::frame::{self, HEADER_BYTES, Outgoing, RESPONSE_MAX_BYTES};
 use crate::message::{Column, Head, PlanSource, kind};
-use crate::row_message::{MARK, PREFIX_BYTES, are_single};
+use crate::row_message::{STREAM_END, are_single};
 use crate::types::{Type, quoted};
 
 /// Rows gathered before they are written.
@@ -250,9 +250,6 @@ impl LastSchema {
         Ok(encoder)
     }
 }
-
-/// The end mark of a stream.
-const STREAM_END: [u8; PREFIX_BYTES] = [MARK, MARK, MARK, MARK, 0, 0, 0, 0];
 
 /// An Arrow IPC stream, cut into frames anywhere between two of its messages. What it has made of the next one stands
 /// behind the room for a header.
