@@ -234,7 +234,7 @@ const AT_ONCE: usize = 3;
 async fn breaks_off(wired: &Wired, cause: &Cause, forms: &[Form]) {
     let world = &wired.world;
     let before = world.rules.borrow().as_deref().cloned().unwrap();
-    let written = *world.ledger.log.written().borrow();
+    let written = world.ledger.log.written();
     world.change(cause.rules);
     let asked = join_all(forms.iter().map(|form| begun(wired, *form, cause.sql))).await;
     let (mut rests, mut cancels) = (Vec::new(), Vec::new());

@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use contract::report::{Body, Entry, Finished, MicroCredits, Outcome, Started};
+use contract::report::{Body, Finished, MicroCredits, Outcome, Started};
 use contract::{Entropy, QueryId, SharedClock, Timestamp};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -42,7 +43,7 @@ pub struct Log {
     folder: PathBuf,
     writer: Mutex<Writer>,
     /// The last sequence number written.
-    written: watch::Sender<u64>,
+    written: AtomicU64,
     /// The last one that a dead machine keeps, for the shipper to wait on.
     synced: watch::Sender<u64>,
     /// The last one stored by the control plane.
@@ -85,14 +86,14 @@ impl Log {
             id,
             folder: folder.to_owned(),
             writer: Mutex::new(Writer { file, segments, next, open, unsynced: true, full, closed: false }),
-            written: watch::Sender::new(next - 1),
+            written: AtomicU64::new(next - 1),
             synced: watch::Sender::new(acked),
             acked: watch::Sender::new(acked),
             kept: Mutex::new(acked),
             dirty: Notify::new(),
         };
         for (query_id, (_, estimate)) in found.open {
-            log.append(vec![Body::Finished(Box::new(interrupted(query_id, estimate, clock.now())))])?;
+            log.finished(interrupted(query_id, estimate, clock.now()))?;
         }
         log.sync()?;
         Ok(log)
@@ -106,51 +107,55 @@ impl Log {
     /// Writes the entry that must stand before anything else happens. Fails when the disk does,
     /// or when too much waits to be shipped.
     pub fn started(&self, started: Started) -> io::Result<()> {
-        if self.waiting_bytes() > BYTES_MAX {
-            return Err(io::Error::other("too many entries wait for the control plane"));
-        }
-        self.append(vec![Body::Started(Box::new(started))])
+        self.append([Body::Started(Box::new(started))])
     }
 
     pub fn finished(&self, finished: Finished) -> io::Result<()> {
-        self.append(vec![Body::Finished(Box::new(finished))])
+        self.append([Body::Finished(Box::new(finished))])
     }
 
     /// What happened outside of any query.
     pub fn happened(&self, body: Body) -> io::Result<()> {
-        self.append(vec![body])
+        self.append([body])
     }
 
     /// Both entries of a query that was refused.
     pub fn refused(&self, started: Started, finished: Finished) -> io::Result<()> {
-        if self.waiting_bytes() > BYTES_MAX {
-            return Err(io::Error::other("too many entries wait for the control plane"));
-        }
-        self.append(vec![Body::Started(Box::new(started)), Body::Finished(Box::new(finished))])
+        self.append([Body::Started(Box::new(started)), Body::Finished(Box::new(finished))])
     }
 
-    /// One write for all of them: they are in the log together or not at all.
-    fn append(&self, bodies: Vec<Body>) -> io::Result<()> {
-        let bodies: Vec<Body> = bodies.into_iter().map(Body::cut).collect();
+    /// One write for all of them: they are in the log together or not at all. Their JSON is made before the lock is taken,
+    /// for which each statement waits.
+    fn append<const N: usize>(&self, bodies: [Body; N]) -> io::Result<()> {
+        let mut written = Vec::with_capacity(N);
+        for body in bodies.map(Body::cut) {
+            let mut text: Vec<u8> = Vec::with_capacity(1024);
+            serde_json::to_writer(&mut text, &body)?;
+            written.push((text, body));
+        }
         let mut writer = self.writer();
+        let begins = written.iter().any(|(_, body)| matches!(body, Body::Started(_)));
+        if begins && writer.waiting_bytes() > BYTES_MAX {
+            return Err(io::Error::other("too many entries wait for the control plane"));
+        }
         writer.roll_if_full(&self.folder)?;
-        let entries: Vec<Entry> =
-            (writer.next..).zip(bodies).map(|(sequence, body)| Entry { sequence, body }).collect();
-        let mut lines = Vec::with_capacity(1024);
-        for entry in &entries {
-            serde_json::to_writer(&mut lines, entry)?;
-            lines.push(b'\n');
+        let mut lines: Vec<u8> = Vec::with_capacity(2048);
+        for (sequence, (text, _)) in (writer.next..).zip(&written) {
+            write!(lines, "{{\"sequence\":{sequence},\"body\":")?;
+            lines.extend_from_slice(text);
+            lines.extend_from_slice(b"}\n");
         }
         writer.write(&lines)?;
-        for Entry { sequence, body } in entries {
+        for (_, body) in written {
+            let sequence = writer.next;
             match body {
                 Body::Started(started) => writer.open.insert(started.query_id, sequence),
                 Body::Finished(finished) => writer.open.remove(&finished.query_id),
                 Body::BranchMerged(_) | Body::TriggerFired(_) | Body::TriggerError(_) => None,
             };
-            writer.next = sequence + 1;
+            writer.next += 1;
         }
-        self.written.send_replace(writer.next - 1);
+        self.written.store(writer.next - 1, Ordering::Release);
         drop(writer);
         self.dirty.notify_one();
         Ok(())
@@ -188,8 +193,8 @@ impl Log {
     }
 
     /// The last sequence number written.
-    pub fn written(&self) -> watch::Receiver<u64> {
-        self.written.subscribe()
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
     }
 
     /// The last sequence number that may be shipped.
@@ -230,10 +235,6 @@ impl Log {
         self.writer().drop_stored(acked)
     }
 
-    fn waiting_bytes(&self) -> u64 {
-        self.writer().segments.iter().map(|segment| segment.bytes).sum()
-    }
-
     fn kept(&self) -> MutexGuard<'_, u64> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -244,6 +245,10 @@ impl Log {
 }
 
 impl Writer {
+    fn waiting_bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
     /// After a failed write the file is cut back, so that no half line precedes the next entry.
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.closed {

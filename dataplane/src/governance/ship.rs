@@ -72,7 +72,7 @@ async fn ship(log: &Arc<Log>, link: &Link, backoff: &mut Backoff, shutdown: &Can
 }
 
 fn is_stored(log: &Log) -> bool {
-    *log.acked().borrow() >= *log.written().borrow()
+    *log.acked().borrow() >= log.written()
 }
 
 #[derive(Debug, thiserror::Error)]

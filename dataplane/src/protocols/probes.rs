@@ -137,7 +137,7 @@ async fn readiness(probe_state: &ProbeState, starting_held: Duration) -> (Status
 async fn metrics(State((probe_state, pipeline)): State<(ProbeState, Arc<Pipeline>)>, headers: HeaderMap) -> Response {
     let (slots, waiting) = pipeline.gate.standing();
     let reports_waiting = match &*probe_state.ownership.borrow() {
-        OwnershipState::Open(ledger) => ledger.log.written().borrow().saturating_sub(*ledger.log.acked().borrow()),
+        OwnershipState::Open(ledger) => ledger.log.written().saturating_sub(*ledger.log.acked().borrow()),
         OwnershipState::Opening | OwnershipState::Parked => 0,
     };
     let standing = StateGauges {

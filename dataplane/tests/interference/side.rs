@@ -90,7 +90,7 @@ impl Side {
     }
 
     pub async fn shown(&mut self, sql: &str, surface: Surface) -> String {
-        self.seen = *self.wired.world.ledger.log.written().borrow();
+        self.seen = self.wired.world.ledger.log.written();
         let answer = match surface {
             Surface::Json => self.rest("query", json!({"sql": sql}), "json").await,
             Surface::Csv => self.rest("query", json!({"sql": sql, "format": "csv"}), "csv").await,
