@@ -152,6 +152,9 @@ impl Conversation {
     /// The next message; an idle session also ends when its key or this process does. Between two
     /// statements it ends at once; inside something, after a lull.
     async fn next(&mut self, at_rest: bool) -> Result<(u8, bytes::Bytes), ConnectionEnd> {
+        if !at_rest && let Some(frame) = self.wire.whole_frame(FRAME_BYTES_MAX)? {
+            return Ok(frame); // it came in one flight with those before
+        }
         let lull = if at_rest && !self.transaction.is_explicit() { Duration::ZERO } else { LULL };
         let draining = self.draining.clone();
         let ending = async {

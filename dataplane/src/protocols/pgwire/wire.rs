@@ -66,19 +66,25 @@ impl Wire {
     /// A message of the conversation: its kind and body.
     pub async fn frame(&mut self, bytes_max: usize) -> Result<(u8, Bytes), ConnectionEnd> {
         loop {
-            if let [kind, length @ ..] = self.inbox.as_ref()
-                && let Some(length) = length.first_chunk::<4>()
-            {
-                let (kind, length) = (*kind, checked(u32::from_be_bytes(*length), 4, bytes_max)?);
-                if self.inbox.len() > length {
-                    let mut frame = self.inbox.split_to(length + 1);
-                    frame.advance(5);
-                    return Ok((kind, frame.freeze()));
-                }
+            if let Some(frame) = self.whole_frame(bytes_max)? {
+                return Ok(frame);
             }
             self.give_back();
             self.must_fill().await?;
         }
+    }
+
+    /// The next message, if all of it is here.
+    pub fn whole_frame(&mut self, bytes_max: usize) -> Result<Option<(u8, Bytes)>, ConnectionEnd> {
+        let [kind, length @ ..] = self.inbox.as_ref() else { return Ok(None) };
+        let Some(length) = length.first_chunk::<4>() else { return Ok(None) };
+        let (kind, length) = (*kind, checked(u32::from_be_bytes(*length), 4, bytes_max)?);
+        if self.inbox.len() <= length {
+            return Ok(None);
+        }
+        let mut frame = self.inbox.split_to(length + 1);
+        frame.advance(5);
+        Ok(Some((kind, frame.freeze())))
     }
 
     /// A client that says nothing may do so for long, and there are many of them.
