@@ -39,9 +39,10 @@ mod tool_action;
 pub mod transaction;
 mod unload;
 
-use std::future::pending;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
@@ -58,7 +59,7 @@ use crate::metrics::Metrics;
 use crate::model::Healer;
 use crate::request::answer::Description;
 use crate::request::ask::StatementRequest;
-use crate::request::detached::to_its_end;
+use crate::request::detached::{GivenUp, to_its_end};
 use crate::request::trail::{Stage, Trail};
 use crate::storage::branches::OpenBranches;
 use crate::storage::catalogue::Catalogue;
@@ -190,20 +191,17 @@ impl Pipeline {
             return Box::pin(postgres::answer(self, &query, &question)).await;
         }
         let closing = Closing::open(self, query); // 14 and 15, which cannot be forgotten
-        let gone = CancellationToken::new();
-        let _waits = gone.clone().drop_guard();
-        to_its_end(&self.tasks, Arc::clone(self).walk(closing, gone)).await
+        let given_up = GivenUp::default();
+        to_its_end(&self.tasks, given_up.clone(), Arc::clone(self).walk(closing, given_up)).await
     }
 
     /// Until its end, or until whoever asked has gone; what is being committed then still comes to its end.
-    async fn walk(self: Arc<Self>, closing: Closing, gone: CancellationToken) -> Result<Answer> {
+    async fn walk(self: Arc<Self>, closing: Closing, given_up: GivenUp) -> Result<Answer> {
         let query = closing.query();
-        let left = async {
-            gone.cancelled().await;
-            if query.committing.load(Ordering::Acquire) {
-                pending::<()>().await;
-            }
-        };
+        let left = poll_fn(|_| {
+            let is_over = given_up.is_so() && !query.committing.load(Ordering::Acquire);
+            if is_over { Poll::Ready(()) } else { Poll::Pending }
+        });
         let governed = async {
             match Box::pin(self.governed(query, closing.trail())).await {
                 Err(error) => Err(stages::heal::suggested(&self, query, error).await), // its slot is free again

@@ -52,7 +52,7 @@ use crate::agents::tool_caller::ToolCaller;
 use crate::agents::triggers::Triggers;
 use crate::limits::invalid;
 use crate::pipeline::ToolAction;
-use crate::request::detached::to_its_end;
+use crate::request::detached::{GivenUp, to_its_end};
 use crate::{Ask, Bounds, Error, Pipeline};
 
 pub use self::budget::ResultBudget;
@@ -146,7 +146,7 @@ impl ToolDefinition {
         let (tasks, budget) = (call.pipeline.tasks.clone(), call.budget);
         let work = (self.run)(call, Value::Object(arguments));
         if self.scope == Scope::Agent && !self.reads() {
-            return to_its_end(&tasks, work).await;
+            return to_its_end(&tasks, GivenUp::default(), work).await;
         }
         let told = work.await?;
         match budget.exceeded_by(size(&told.structured)) {
