@@ -273,7 +273,7 @@ impl Execution<'_> {
             Outcome::Rows(mut rows) => {
                 self.t.facts().engine_plan = rows.plan;
                 let first = rows.next().await.transpose().map_err(|error| query.fault(error))?;
-                let (schema, columns) = (rows.schema.clone(), rows.columns.clone());
+                let (schema, columns) = (rows.schema.clone(), std::mem::take(&mut rows.columns));
                 Ok((AnswerHead { schema, columns, first: first.into_iter().collect(), rest: Some(rows) }, None))
             }
             Outcome::Changed { rows, returning: Some(held), plan } => {
