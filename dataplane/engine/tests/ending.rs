@@ -104,6 +104,7 @@ async fn a_statement_that_nobody_waits_for_is_ended() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the thread itself is to be held up")]
 async fn a_process_that_nobody_has_looked_at_for_a_while_is_not_ended_for_it() {
     let world = world().await;
     let (mut given_up, mut bystander) = (world.session().await.unwrap(), world.session().await.unwrap());
