@@ -19,8 +19,8 @@ use crate::message::Order;
 
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 const CUT: Duration = Duration::from_secs(1);
-/// Behind the cut, which comes late where nobody looked for a while.
-const KILL: Duration = Duration::from_secs(1);
+/// Behind the cut, which comes late where nobody looked for a while. The child is killed at the look after.
+const KILL: Duration = Duration::from_millis(900);
 /// By then a child that did not answer has been killed, and its last transaction is over.
 pub const GONE: Duration = Duration::from_secs(5);
 
@@ -62,8 +62,8 @@ struct Statement {
 /// The end of a socket whose statement did not obey.
 struct SocketCut {
     at: Instant,
-    /// It was looked at since: what the child said by then is read.
-    looked_at: bool,
+    /// It was looked at `KILL` behind it: what the child said by then is read.
+    is_expired: bool,
 }
 
 /// What to do now.
@@ -184,13 +184,13 @@ impl Statement {
         self.cause.get_or_insert(Cause::Deadline);
         let asked = *self.asked.get_or_insert(now);
         if let Some(cut) = &mut self.cut {
-            // A first look that comes late says nothing: the child may have obeyed long ago, and nobody has read that.
-            due.kill |= cut.looked_at && now.duration_since(cut.at) >= KILL;
-            cut.looked_at = true;
+            // A look that comes late says nothing: the child may have obeyed long ago, and nobody has read that.
+            due.kill |= cut.is_expired;
+            cut.is_expired = now.duration_since(cut.at) >= KILL;
         } else if now.duration_since(asked) >= CUT {
             // An error means that the other side is gone already.
             let _ = self.socket.shutdown(Shutdown::Both);
-            self.cut = Some(SocketCut { at: now, looked_at: false });
+            self.cut = Some(SocketCut { at: now, is_expired: false });
         }
         due.orders.push(Order::Cancel { session, statement: self.number });
         self.due = now + ASK_AGAIN;
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(watchdog.due(start + ASK_AGAIN).orders.len(), 1);
         assert!(!watchdog.due(start + CUT).kill);
         assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0, "the socket is cut");
-        assert!(!watchdog.due(start + CUT + ASK_AGAIN).kill);
-        assert!(watchdog.due(start + CUT + KILL).kill);
+        assert!(!watchdog.due(start + CUT + KILL).kill);
+        assert!(watchdog.due(start + CUT + KILL + ASK_AGAIN).kill);
         assert_eq!(watchdog.finish(7), Some(Cause::Deadline));
     }
 
@@ -230,6 +230,7 @@ mod tests {
         let late = start + CUT + KILL * 9;
         assert!(!watchdog.due(late).kill);
         assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0, "the socket is cut first");
+        assert!(!watchdog.due(late + ASK_AGAIN).kill);
         let then = late + KILL * 9;
         assert!(!watchdog.due(then).kill, "what the child has said since is not read yet");
         assert!(watchdog.due(then + ASK_AGAIN).kill, "it has said nothing");
