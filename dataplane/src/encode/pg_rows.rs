@@ -61,6 +61,7 @@ pub fn write(
 ) -> Result<(), Mismatch> {
     values(taken, batch, rows.clone(), fields, zone)?;
     pieces::rows(out, taken, rows.len(), RowHead::counted(b'D', taken.len()));
+    pieces::give_back(taken);
     Ok(())
 }
 

@@ -235,6 +235,11 @@ pub fn rows(out: &mut BytesMut, columns: &[ColumnPieces], count: usize, head: Ro
     out.truncate(at);
 }
 
+/// Lets go of pieces that are in their rows, and of lent texts: whoever waits for more keeps no batch for them.
+pub fn give_back(columns: &mut [ColumnPieces]) {
+    columns.iter_mut().for_each(ColumnPieces::clear);
+}
+
 /// The texts of these rows in one piece, with what lies there for NULL.
 pub fn between<'a>(texts: &'a StringArray, rows: &Range<usize>) -> Option<&'a [u8]> {
     let end = |at: usize| texts.value_offsets().get(at).and_then(|end| usize::try_from(*end).ok());

@@ -122,6 +122,17 @@ fn only_the_rows_asked_for_are_written() {
 }
 
 #[test]
+fn texts_that_are_written_are_not_kept() {
+    let texts = StringArray::from(vec!["written"; 3]);
+    let batch = RecordBatch::try_from_iter([("c", Arc::new(texts.clone()) as ArrayRef)]).unwrap();
+    let field = Field { name: "c".to_owned(), kind: PgType::Text, format: Format::Text };
+    let mut taken = Vec::new();
+    write(&mut taken, &mut BytesMut::new(), &batch, 0..3, &[field], Tz::UTC).unwrap();
+    drop(batch);
+    assert_eq!((taken.len(), texts.values().strong_count()), (1, 1));
+}
+
+#[test]
 fn a_column_that_is_not_as_announced_is_an_error() {
     let batch = RecordBatch::try_from_iter([("c", numbers())]).unwrap();
     let field = Field { name: "c".to_owned(), kind: PgType::Text, format: Format::Text };

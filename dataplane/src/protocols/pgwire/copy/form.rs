@@ -63,6 +63,7 @@ impl CopyEncoder {
             pg_rows::texts(&mut self.columns, batch, rows, fields, zone, form_of)?;
         }
         self.put(count, out);
+        pieces::give_back(&mut self.columns);
         Ok(())
     }
 
