@@ -711,6 +711,17 @@ pub struct Run<'p> {
     prepared: PhantomData<&'p ()>,
 }
 
+/// Rows have no more columns where their connection keeps how they look.
+const KEPT_COLUMNS_MAX: usize = 256;
+/// The names of these together are no longer.
+const KEPT_NAMES_BYTES: usize = 16 << 10;
+
+/// Whether it may be kept how rows of these columns look.
+fn are_few(columns: &[(String, Type)]) -> bool {
+    let bytes: usize = columns.iter().map(|(name, _)| name.len()).sum();
+    columns.len() <= KEPT_COLUMNS_MAX && bytes <= KEPT_NAMES_BYTES
+}
+
 /// How its rows look in Arrow.
 struct Layout {
     /// The columns that it is of; none where nothing is kept of it.
@@ -828,8 +839,9 @@ impl Run<'_> {
         let options = unsafe { c::duckdb_result_get_arrow_options(raw) };
         let mut layout = Layout::new(options, &kinds, self.columns.iter().map(|(name, _)| name.as_str()))?;
         layout.forms = columns::forms(&self.columns, &layout.schema);
-        if layout.forms.is_none() {
-            return Ok(Rc::new(layout)); // names of its types may not tell all of them
+        // without forms, names of its types may not tell all of them
+        if layout.forms.is_none() || !are_few(&self.columns) {
+            return Ok(Rc::new(layout));
         }
         layout.columns.clone_from(&self.columns);
         let layout = Rc::new(layout);

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::error::Error;
 use crate::message::Head;
-use crate::row_message::{PREFIX_BYTES, STREAM_END, are_single, read_rows};
+use crate::row_message::{KEPT_BEGIN_BYTES, PREFIX_BYTES, STREAM_END, are_single, read_rows};
 
 /// The length that stands before a head.
 const LENGTH_BYTES: usize = size_of::<u32>();
@@ -63,7 +63,7 @@ impl Opened {
 }
 
 impl LastHead {
-    /// Of an answer that has all its rows, each batch of which is one message.
+    /// Of an answer that has all its rows, each batch of which is one message, and that does not begin at length.
     fn of(payload: &[u8], opened: &Opened) -> Option<Self> {
         let Opened { head, schema, .. } = opened;
         if !head.ended || !are_single(schema) {
@@ -73,8 +73,9 @@ impl LastHead {
         let of_head = usize::try_from(u32::from_le_bytes(*length)).ok()?;
         let [.., a, b, c, d] = *rest.get(of_head..)?.first_chunk::<PREFIX_BYTES>()?;
         let of_schema = usize::try_from(u32::from_le_bytes([a, b, c, d])).ok()?;
-        let begin = payload.get(..LENGTH_BYTES + of_head + PREFIX_BYTES + of_schema)?.into();
-        Some(Self { begin, head: head.clone(), schema: Arc::clone(schema) })
+        let begin = payload.get(..LENGTH_BYTES + of_head + PREFIX_BYTES + of_schema)?;
+        let is_short = begin.len() <= KEPT_BEGIN_BYTES;
+        is_short.then(|| Self { begin: begin.into(), head: head.clone(), schema: Arc::clone(schema) })
     }
 
     /// An answer that begins so, and has no more than one batch.
@@ -134,6 +135,17 @@ mod tests {
             assert_eq!((&opened.first, &opened.schema), (&read.first, &read.schema));
             assert_eq!(opened.head.columns, read.head.columns);
         }
+    }
+
+    #[test]
+    fn of_an_answer_that_begins_at_length_nothing_is_kept() {
+        let name = "a".repeat(KEPT_BEGIN_BYTES);
+        let long = payload(&name, &[numbers(&name, vec![Some(1)])]);
+        let mut last = None;
+        Opened::known_or_read(&payload("a", &[numbers("a", vec![Some(1)])]), &mut last).unwrap();
+        assert!(last.is_some());
+        assert!(Opened::known_or_read(&long, &mut last).unwrap().first.is_some());
+        assert!(last.is_none());
     }
 
     #[test]

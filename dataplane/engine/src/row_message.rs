@@ -20,6 +20,9 @@ pub(crate) const MARK: u8 = 0xff;
 /// The end mark of a stream.
 pub(crate) const STREAM_END: [u8; PREFIX_BYTES] = [MARK, MARK, MARK, MARK, 0, 0, 0, 0];
 
+/// The beginning of an answer is no longer that is kept for the next one: each session keeps one.
+pub(crate) const KEPT_BEGIN_BYTES: usize = 64 << 10;
+
 /// The message of a stream that a batch of rows came as.
 #[derive(Debug, Clone)]
 pub struct RowMessage {

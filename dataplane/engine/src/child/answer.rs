@@ -22,7 +22,7 @@ use crate::error::{Error, Kind};
 use crate::ffi::Run;
 use crate::frame::{self, HEADER_BYTES, Outgoing, RESPONSE_MAX_BYTES};
 use crate::message::{Column, Head, PlanSource, kind};
-use crate::row_message::{STREAM_END, are_single};
+use crate::row_message::{KEPT_BEGIN_BYTES, STREAM_END, are_single};
 use crate::types::{Type, quoted};
 
 /// Rows gathered before they are written.
@@ -244,7 +244,7 @@ impl LastSchema {
             return Ok(Encoder::behind(begin.clone()));
         }
         let encoder = Encoder::new(schema)?;
-        if are_single(schema) {
+        if are_single(schema) && encoder.made.len() <= KEPT_BEGIN_BYTES {
             self.0 = Some((Arc::clone(schema), encoder.made.clone()));
         }
         Ok(encoder)

@@ -98,4 +98,9 @@ fn rows_look_as_those_before_where_their_columns_are_the_same() {
         assert_ne!(first, schema(others), "{others}");
         assert_eq!(first, schema("select 2 as a, 'z' as b"));
     }
+    let many: Vec<String> = (0..=KEPT_COLUMNS_MAX).map(|number| format!("1 as c{number}")).collect();
+    for wide in [format!("select {}", many.join(", ")), format!("select 1 as {}", "a".repeat(KEPT_NAMES_BYTES + 1))] {
+        assert!(!Arc::ptr_eq(&schema(&wide), &schema(&wide)));
+        assert_eq!(first, schema("select 2 as a, 'z' as b"));
+    }
 }
