@@ -7,6 +7,7 @@
 //! - A chunk has its memory to itself, nobody changes it, and columns that point into it keep it.
 //! - A connection is used by one thread at a time. The interrupt alone comes from another, under a lock that `Drop`
 //!   takes too.
+//! - A connection counts with its runs who keeps how rows look (`Rc`): they borrow it, so they are of its thread.
 
 #![expect(unsafe_code, reason = "the one file over the C API; see the rules above")]
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason covers them all: the rules above")]
