@@ -1,7 +1,8 @@
 //! Labels of the columns of an answer.
 
-use sqlparser::ast::{Expr, Select, SelectItem, SetExpr, Statement};
+use sqlparser::ast::{Expr, Ident, Select, SelectItem, SetExpr, Statement};
 
+use crate::ast::call::take_expr;
 use crate::ast::error::Error;
 use crate::ast::names;
 use crate::print;
@@ -41,8 +42,12 @@ fn label_select(select: &mut Select, changes: fn(&Expr) -> bool) -> Result<(), E
         {
             continue;
         }
-        let label: String = print::label(expr)?.chars().take(LABEL_CHARS_MAX).collect();
-        *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: names::quoted(&label) };
+        let mut label = print::label(expr)?;
+        if let Some((end, _)) = label.char_indices().nth(LABEL_CHARS_MAX) {
+            label.truncate(end);
+        }
+        let alias = Ident::with_quote('"', label);
+        *item = SelectItem::ExprWithAlias { expr: take_expr(expr), alias };
     }
     Ok(())
 }
