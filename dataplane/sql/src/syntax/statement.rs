@@ -10,6 +10,7 @@ mod normal;
 mod refused;
 mod template;
 pub(crate) mod unload;
+mod walk;
 
 use std::collections::BTreeSet;
 
@@ -29,6 +30,7 @@ pub(crate) use normal::expression;
 pub use template::TableTemplate;
 pub(crate) use unload::{SaidFormat, UnloadSource};
 pub use unload::{Unload, partition_folder};
+use walk::FactsWalk;
 
 /// A table a statement names, as it names it, and what it does there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +67,7 @@ impl Statement {
     fn read(source: SourceText, tree: ast::Statement, kind: Option<StatementKind>) -> Result<Self, Error> {
         let mut tree = Box::new(tree);
         normal::form(&mut tree)?;
-        let facts = facts::of(&mut tree)?;
+        let facts = FactsWalk::over(&tree)?;
         let kind = kind.unwrap_or_else(|| kind::of(&tree));
         let admitted = print::admit(&tree);
         Ok(Self { source, kind, tree, facts, admitted, reads: Vec::new() })

@@ -1,49 +1,25 @@
 //! Facts of a statement, read off its whole tree.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ops::ControlFlow;
+use std::collections::BTreeSet;
 
 use sqlparser::ast::{
-    Expr, FromTable, Ident, MergeAction, ObjectName, ObjectType, OnConflictAction, OnInsert, Statement, TableFactor,
-    TableObject, Value, Visitor,
+    FromTable, MergeAction, ObjectName, ObjectType, OnConflictAction, OnInsert, Statement, TableFactor, TableObject,
 };
 
 use super::kind::lays_out;
-use super::{Operation, TableUse, many, refused};
-use crate::ast::error::Error;
-use crate::ast::names::{self, TableName};
-use crate::ast::scope::{self, RelationVisitor};
+use super::{Operation, TableUse, many};
 use crate::ast::sequence::replaces;
-use crate::ast::{Visit, result_of};
-use crate::catalog::{comment, information_schema};
-use crate::functions::catalogue::{self, Class};
+use crate::catalog::comment;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
     pub operations: BTreeSet<Operation>,
     pub tables: Vec<TableUse>,
-    /// Where a table stands among them, by its name in lower case.
-    places: HashMap<(Option<String>, String), usize>,
     pub functions: BTreeSet<String>,
     pub parameters: usize,
     pub calls_write: bool,
     /// Tables of the catalogue are read.
     pub reads_catalogue: bool,
-}
-
-pub(super) fn of(tree: &mut Statement) -> Result<Facts, Error> {
-    let mut facts = Facts::default();
-    for (name, operation) in targets(tree) {
-        facts.table(&name, operation);
-    }
-    result_of(tree.visit(&mut refused::Unmeant))?;
-    let mut statements = Statements::default();
-    let _: ControlFlow<()> = tree.visit(&mut statements);
-    facts.operations.extend(statements.operations);
-    scope::walk_statement(tree, &mut facts)?;
-    let writes = |function: &catalogue::Function| function.class == Class::Write;
-    facts.calls_write = facts.functions.iter().any(|name| catalogue::find(name).is_some_and(writes));
-    Ok(facts)
 }
 
 /// Tables a statement writes to or defines.
@@ -106,67 +82,8 @@ fn made(name: &ObjectName, replaces: bool) -> Vec<(ObjectName, Operation)> {
     done
 }
 
-impl Facts {
-    fn table(&mut self, name: &ObjectName, operation: Operation) {
-        let Some(TableName { database: _, schema, name }) = TableName::of(name) else {
-            return;
-        };
-        let lowered = (schema.as_ref().map(|schema| schema.to_ascii_lowercase()), name.to_ascii_lowercase());
-        let place = *self.places.entry(lowered).or_insert(self.tables.len());
-        match self.tables.get_mut(place) {
-            Some(known) => {
-                known.operations.insert(operation);
-            }
-            None => self.tables.push(TableUse { schema, name, operations: BTreeSet::from([operation]) }),
-        }
-    }
-
-    fn call(&mut self, name: &ObjectName) {
-        if let Some(Ident { value, .. }) = names::last(name) {
-            self.functions.insert(value.to_ascii_lowercase());
-        }
-    }
-}
-
-impl RelationVisitor for Facts {
-    fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, _: &mut usize) -> Result<(), Error> {
-        match factor {
-            TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => self.call(name),
-            TableFactor::Table { name, .. } if with.is_none() => match TableName::of(name) {
-                None => return Err(Error::unsupported("this form of table name")),
-                Some(name) if information_schema::is_relation(&name) => self.reads_catalogue = true,
-                Some(_) => self.table(name, Operation::Select),
-            },
-            TableFactor::UNNEST { .. } => {
-                self.functions.insert("unnest".to_owned());
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn expr(&mut self, expr: &mut Expr) -> Result<(), Error> {
-        match expr {
-            Expr::Function(function) => self.call(&function.name),
-            Expr::CompoundIdentifier(path)
-                if path.last().is_some_and(|last| last.value.eq_ignore_ascii_case("nextval")) =>
-            {
-                self.functions.insert("nextval".to_owned());
-            }
-            Expr::Value(value) => {
-                if let Value::Placeholder(name) = &value.value {
-                    let number = name.trim_start_matches('$').parse().unwrap_or(0);
-                    self.parameters = self.parameters.max(number);
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
 /// What a clause of a MERGE does.
-fn done_by(action: &MergeAction) -> Operation {
+pub(super) fn done_by(action: &MergeAction) -> Operation {
     match action {
         MergeAction::Insert(_) => Operation::Insert,
         MergeAction::Update(_) => Operation::Update,
@@ -175,77 +92,49 @@ fn done_by(action: &MergeAction) -> Operation {
     }
 }
 
+/// What a statement does, without the statements and the queries inside it.
+pub(super) fn operations(statement: &Statement) -> &'static [Operation] {
+    match statement {
+        Statement::Query(_) | Statement::ExplainTable { .. } | Statement::List(_) => &[Operation::Select],
+        Statement::Insert(insert) if insert.overwrite => &[Operation::Insert, Operation::Delete],
+        Statement::Insert(insert) => match &insert.on {
+            Some(OnInsert::OnConflict(on)) if matches!(on.action, OnConflictAction::DoUpdate(_)) => {
+                &[Operation::Insert, Operation::Update]
+            }
+            _ => &[Operation::Insert],
+        },
+        Statement::Update(_) => &[Operation::Update],
+        Statement::Delete(_) | Statement::Truncate(_) | Statement::Remove(_) => &[Operation::Delete],
+        Statement::Merge(_) => &[Operation::Merge, Operation::Select],
+        Statement::CreateTable(create) if create.or_replace => &[Operation::Create, Operation::Drop],
+        Statement::CreateView(create) if create.or_replace => &[Operation::Create, Operation::Drop],
+        Statement::CreateFunction(create) if create.or_replace => &[Operation::Create, Operation::Drop],
+        Statement::CreateStage { or_replace: true, .. } | Statement::CreateFileFormat { or_replace: true, .. } => {
+            &[Operation::Create, Operation::Drop]
+        }
+        Statement::CreateSequence { owned_by, .. } if replaces(owned_by.as_ref()) => {
+            &[Operation::Create, Operation::Drop]
+        }
+        Statement::CreateTable(_)
+        | Statement::CreateSchema { .. }
+        | Statement::CreateView(_)
+        | Statement::CreateFunction(_)
+        | Statement::CreateStage { .. }
+        | Statement::CreateFileFormat { .. }
+        | Statement::CreateSequence { .. } => &[Operation::Create],
+        Statement::AlterTable(alter) if lays_out(alter) => &[],
+        Statement::AlterTable(_) | Statement::AlterSchema(_) | Statement::Comment { .. } => &[Operation::Alter],
+        Statement::Drop { .. } | Statement::DropFunction(_) => &[Operation::Drop],
+        _ => &[],
+    }
+}
+
 /// Whether a write names other tables whose rows it reads, or answers rows.
-fn reads_beside(statement: &Statement) -> bool {
+pub(super) fn reads_beside(statement: &Statement) -> bool {
     match statement {
         Statement::Insert(insert) => insert.returning.is_some(),
         Statement::Update(update) => update.from.is_some() || update.returning.is_some(),
         Statement::Delete(delete) => delete.using.is_some() || delete.returning.is_some(),
         _ => false,
-    }
-}
-
-/// Operations of the statement and of every statement inside it.
-#[derive(Default)]
-struct Statements {
-    operations: BTreeSet<Operation>,
-}
-
-impl Visitor for Statements {
-    type Break = ();
-
-    fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<()> {
-        let found: &[Operation] = match statement {
-            Statement::Query(_) | Statement::ExplainTable { .. } | Statement::List(_) => &[Operation::Select],
-            Statement::Insert(insert) if insert.overwrite => &[Operation::Insert, Operation::Delete],
-            Statement::Insert(insert) => {
-                let updates = matches!(&insert.on, Some(OnInsert::OnConflict(on)) if matches!(on.action, OnConflictAction::DoUpdate(_)));
-                if updates { &[Operation::Insert, Operation::Update] } else { &[Operation::Insert] }
-            }
-            Statement::Update(_) => &[Operation::Update],
-            Statement::Delete(_) | Statement::Truncate(_) | Statement::Remove(_) => &[Operation::Delete],
-            Statement::Merge(merge) => {
-                self.operations.extend(merge.clauses.iter().map(|clause| done_by(&clause.action)));
-                &[Operation::Merge, Operation::Select]
-            }
-            Statement::CreateTable(create) if create.or_replace => &[Operation::Create, Operation::Drop],
-            Statement::CreateView(create) if create.or_replace => &[Operation::Create, Operation::Drop],
-            Statement::CreateFunction(create) if create.or_replace => &[Operation::Create, Operation::Drop],
-            Statement::CreateStage { or_replace: true, .. } | Statement::CreateFileFormat { or_replace: true, .. } => {
-                &[Operation::Create, Operation::Drop]
-            }
-            Statement::CreateSequence { owned_by, .. } if replaces(owned_by.as_ref()) => {
-                &[Operation::Create, Operation::Drop]
-            }
-            Statement::CreateTable(_)
-            | Statement::CreateSchema { .. }
-            | Statement::CreateView(_)
-            | Statement::CreateFunction(_)
-            | Statement::CreateStage { .. }
-            | Statement::CreateFileFormat { .. }
-            | Statement::CreateSequence { .. } => &[Operation::Create],
-            Statement::AlterTable(alter) if lays_out(alter) => &[],
-            Statement::AlterTable(_) | Statement::AlterSchema(_) | Statement::Comment { .. } => &[Operation::Alter],
-            Statement::Drop { .. } | Statement::DropFunction(_) => &[Operation::Drop],
-            _ => &[],
-        };
-        self.operations.extend(found);
-        if reads_beside(statement) {
-            self.operations.insert(Operation::Select);
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// A write that reads, reads.
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
-        if matches!(factor, TableFactor::Derived { .. }) {
-            self.operations.insert(Operation::Select);
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_select(&mut self, _: &sqlparser::ast::Select) -> ControlFlow<()> {
-        self.operations.insert(Operation::Select);
-        ControlFlow::Continue(())
     }
 }

@@ -1,48 +1,42 @@
 //! Constructs that the engine refuses whatever tables there are, refused here with its name and place.
 
-use std::ops::ControlFlow;
-
-use sqlparser::ast::{Expr, Select, SelectItem, Statement, Value, Visitor, WildcardAdditionalOptions};
+use sqlparser::ast::{Expr, Select, SelectItem, Statement, Value, WildcardAdditionalOptions};
 
 use crate::ast::error::Error;
 use crate::ast::{has_query, star};
 
-/// Finds what means nothing.
-pub(super) struct Unmeant;
-
-impl Visitor for Unmeant {
-    type Break = Error;
-
-    fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<Error> {
-        let asks = match statement {
-            Statement::CreateTable(create) => has_query(&create.columns) || has_query(&create.constraints),
-            Statement::AlterTable(alter) => has_query(&alter.operations),
-            _ => false,
-        };
-        refuse(asks, || Error::unsupported("a subquery in the definition of a table"))
-    }
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
-        let is_twice = select.projection.iter().any(|item| match item {
-            SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => replaces_renamed(options),
-            _ => false,
-        });
-        refuse(is_twice, || Error::unsupported("* with REPLACE and RENAME of the same column"))
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
-        let Expr::Value(value) = expr else { return ControlFlow::Continue(()) };
-        let Value::Number(digits, _) = &value.value else { return ControlFlow::Continue(()) };
-        // anything else is far from the end of a DOUBLE
-        let is_long = digits.len() > 300 || digits.contains(['e', 'E']);
-        refuse(is_long && digits.parse().is_ok_and(f64::is_infinite), || {
-            Error::syntax("a number beyond the largest DOUBLE, 1.79e308").at(value.span.start)
-        })
-    }
+/// Refuses a query where a table is defined.
+pub(super) fn statement(statement: &Statement) -> Result<(), Error> {
+    let asks = match statement {
+        Statement::CreateTable(create) => has_query(&create.columns) || has_query(&create.constraints),
+        Statement::AlterTable(alter) => has_query(&alter.operations),
+        _ => false,
+    };
+    refuse(asks, || Error::unsupported("a subquery in the definition of a table"))
 }
 
-fn refuse(is_so: bool, error: impl FnOnce() -> Error) -> ControlFlow<Error> {
-    if is_so { ControlFlow::Break(error()) } else { ControlFlow::Continue(()) }
+/// Refuses two names for one column of `*`.
+pub(super) fn select(select: &Select) -> Result<(), Error> {
+    let is_twice = select.projection.iter().any(|item| match item {
+        SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => replaces_renamed(options),
+        _ => false,
+    });
+    refuse(is_twice, || Error::unsupported("* with REPLACE and RENAME of the same column"))
+}
+
+/// Refuses a number that no DOUBLE holds.
+pub(super) fn number(expr: &Expr) -> Result<(), Error> {
+    let Expr::Value(value) = expr else { return Ok(()) };
+    let Value::Number(digits, _) = &value.value else { return Ok(()) };
+    // anything else is far from the end of a DOUBLE
+    let is_long = digits.len() > 300 || digits.contains(['e', 'E']);
+    refuse(is_long && digits.parse().is_ok_and(f64::is_infinite), || {
+        Error::syntax("a number beyond the largest DOUBLE, 1.79e308").at(value.span.start)
+    })
+}
+
+fn refuse(is_so: bool, error: impl FnOnce() -> Error) -> Result<(), Error> {
+    if is_so { Err(error()) } else { Ok(()) }
 }
 
 fn replaces_renamed(options: &WildcardAdditionalOptions) -> bool {
