@@ -8,6 +8,7 @@ pub(crate) mod listing;
 pub(crate) mod parentheses;
 pub(crate) mod parse;
 pub(crate) mod refusals;
+pub(crate) mod rewrites;
 pub mod script;
 pub mod statement;
 pub(crate) mod variables;

@@ -26,6 +26,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use crate::ast::error::{Error, ErrorKind, Position};
 use crate::ast::names::ours;
 use crate::ast::sequence::replacing;
+use crate::syntax::rewrites::Rewrites;
 use crate::syntax::statement::Statement;
 use crate::syntax::variables::Variables;
 use crate::syntax::{lex, refusals};
@@ -105,11 +106,13 @@ fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error>
     if let Some(error) = refusals::of(&tokens) {
         return Err(error.within(text));
     }
-    join_vector::joined(tokens)
-        .and_then(|tokens| tree(tables_selected(spelled(from_last::named(tokens)))))
-        .and_then(|tree| Statement::new(source, tree))
-        .map(|statement| statement.reading(reads))
-        .map_err(|e| e.within(text))
+    read(source, tokens).map(|statement| statement.reading(reads)).map_err(|error| error.within(text))
+}
+
+fn read(source: SourceText, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
+    let tokens = tables_selected(spelled(from_last::named(join_vector::joined(tokens)?)));
+    let rewrites = Rewrites::of(&tokens);
+    Statement::needing(source, tree(tokens)?, rewrites)
 }
 
 fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {

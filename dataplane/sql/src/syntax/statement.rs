@@ -21,6 +21,7 @@ use crate::catalog::past_load::LoadJob;
 use crate::catalog::staged_rows::{LoadOptions, StageRead};
 use crate::print;
 use crate::syntax::parse::SourceText;
+use crate::syntax::rewrites::Rewrites;
 
 pub use contract::policy::abac::Operation;
 pub(crate) use facts::targets;
@@ -56,17 +57,27 @@ pub struct Statement {
 
 impl Statement {
     pub(crate) fn new(source: SourceText, tree: ast::Statement) -> Result<Self, Error> {
-        Self::read(source, tree, None)
+        Self::read(source, tree, None, Rewrites::ALL)
+    }
+
+    /// The same of a tree that needs these rewrites at most.
+    pub(crate) fn needing(source: SourceText, tree: ast::Statement, rewrites: Rewrites) -> Result<Self, Error> {
+        Self::read(source, tree, None, rewrites)
     }
 
     /// One whose tree alone does not say of what kind it is.
     pub(crate) fn of_kind(source: SourceText, tree: ast::Statement, kind: StatementKind) -> Result<Self, Error> {
-        Self::read(source, tree, Some(kind))
+        Self::read(source, tree, Some(kind), Rewrites::ALL)
     }
 
-    fn read(source: SourceText, tree: ast::Statement, kind: Option<StatementKind>) -> Result<Self, Error> {
+    fn read(
+        source: SourceText,
+        tree: ast::Statement,
+        kind: Option<StatementKind>,
+        rewrites: Rewrites,
+    ) -> Result<Self, Error> {
         let mut tree = Box::new(tree);
-        normal::form(&mut tree)?;
+        normal::form(&mut tree, rewrites)?;
         let facts = FactsWalk::over(&tree)?;
         let kind = kind.unwrap_or_else(|| kind::of(&tree));
         let admitted = print::admit(&tree);

@@ -35,11 +35,12 @@ use crate::ast::names::ours::ROWS;
 use crate::ast::{VisitMut, array_text, flow_of, result_of};
 use crate::catalog::column_comment::length;
 use crate::syntax::label;
+use crate::syntax::rewrites::Rewrites;
 
 /// Parameters of one statement, as in the wire protocol.
 const PARAMETERS_MAX: usize = 65_535;
 
-pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
+pub(super) fn form(tree: &mut Statement, rewrites: Rewrites) -> Result<(), Error> {
     if let Statement::CreateTable(create) = tree {
         copy(create)?;
         declared(create)?;
@@ -50,23 +51,29 @@ pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
     }
     indexed::altered(tree)?;
     named::target(tree)?;
-    label::label(tree, literals::holds)?;
-    result_of(tree.visit(&mut Form::default()))
+    if rewrites.has(Rewrites::CONSTANTS) {
+        label::label(tree, literals::holds)?;
+    }
+    result_of(tree.visit(&mut Form::new(rewrites)))
 }
 
 /// The constants of an expression that stands in no statement yet.
 pub(crate) fn expression(expr: &mut Expr) -> Result<(), Error> {
-    result_of(expr.visit(&mut Form::default()))
+    result_of(expr.visit(&mut Form::new(Rewrites::ALL)))
 }
 
-#[derive(Default)]
 struct Form {
+    rewrites: Rewrites,
     questions: usize,
     numbered: bool,
     literals: literals::Literals,
 }
 
 impl Form {
+    fn new(rewrites: Rewrites) -> Self {
+        Self { rewrites, questions: 0, numbered: false, literals: literals::Literals::default() }
+    }
+
     fn parameter(&mut self, name: &str) -> Result<usize, Error> {
         if name == "?" {
             self.questions += 1;
@@ -124,6 +131,9 @@ impl VisitorMut for Form {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        if matches!(factor, TableFactor::Table { args: Some(_), .. }) {
+            self.rewrites = Rewrites::ALL; // a search becomes a text of ours, which is none of the statement's tokens
+        }
         flow_of(named::table(factor).and_then(|()| searching::rewrite(factor)))
     }
 
@@ -132,19 +142,23 @@ impl VisitorMut for Form {
         like_all(expr);
         overlay(expr);
         array_text(expr);
-        self.literals.begin(expr);
+        if self.rewrites.has(Rewrites::CONSTANTS) {
+            self.literals.begin(expr);
+        }
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<Error> {
-        self.literals.end();
+        if self.rewrites.has(Rewrites::CONSTANTS) {
+            self.literals.end();
+        }
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         ordinal::rewrite(select);
         let formed = set_functions::rewrite(select).and_then(|()| grouping::bounded(select));
-        flow_of(formed.and_then(|()| rewritten(select)))?;
+        flow_of(formed.and_then(|()| rewritten(select, self.rewrites)))?;
         if select.flavor == SelectFlavor::FromFirstNoSelect {
             select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
         }
@@ -153,11 +167,17 @@ impl VisitorMut for Form {
     }
 }
 
-fn rewritten(select: &mut Select) -> Result<(), Error> {
+fn rewritten(select: &mut Select, rewrites: Rewrites) -> Result<(), Error> {
     hierarchy::rewrite(select)?;
-    outer_join::rewrite(select)?;
-    change_event::rewrite(select)?;
-    whole_row::rewrite(select);
+    if rewrites.has(Rewrites::OUTER_JOINS) {
+        outer_join::rewrite(select)?;
+    }
+    if rewrites.has(Rewrites::CHANGE_EVENTS) {
+        change_event::rewrite(select)?;
+    }
+    if rewrites.has(Rewrites::WHOLE_ROWS) {
+        whole_row::rewrite(select);
+    }
     unconditional(select);
     Ok(())
 }

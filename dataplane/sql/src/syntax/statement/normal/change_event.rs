@@ -16,8 +16,7 @@ use crate::ast::error::Error;
 use crate::ast::names::{self, ours};
 use crate::ast::outside::Outside;
 use crate::ast::{VisitMut, change_expressions, flow_of, result_of, star};
-
-const NAME: &str = "conditional_change_event";
+use crate::syntax::rewrites::CHANGE_EVENT;
 
 /// Rewrites the select, if it calls the function.
 pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
@@ -81,7 +80,7 @@ impl VisitorMut for ChangeEventCalls {
         let Expr::Function(function) = expr else {
             return ControlFlow::Continue(());
         };
-        if !names::single(&function.name).is_some_and(|name| name.value.eq_ignore_ascii_case(NAME)) {
+        if !names::single(&function.name).is_some_and(|name| name.value.eq_ignore_ascii_case(CHANGE_EVENT)) {
             return ControlFlow::Continue(());
         }
         let sum = self.replaced(function);
