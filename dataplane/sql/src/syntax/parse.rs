@@ -7,6 +7,7 @@ mod alteration;
 mod external;
 pub(crate) mod from_last;
 mod join_vector;
+mod noise;
 pub(crate) mod options;
 mod request;
 mod sequence;
@@ -205,86 +206,33 @@ fn tables_selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     kept
 }
 
-/// What the parser crate has no form for and means what it reads without: `NTH_VALUE(x, 2) FROM FIRST OVER …`,
-/// `WITH t AS MATERIALIZED (…)`, and the `=` of `START = 1` in CREATE SEQUENCE.
+/// The tokens as the parser crate has a form for them.
 fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is_at = |at: usize, keyword| tokens.get(at).is_some_and(|token| is(&token.token, keyword));
-    let makes_sequence = is_at(0, Keyword::CREATE) && (1..SEQUENCE_WITHIN).any(|at| is_at(at, Keyword::SEQUENCE));
-    let counts_from = |at: usize| {
-        let over = [Keyword::OVER, Keyword::RESPECT, Keyword::IGNORE];
-        is_at(at, Keyword::FROM)
-            && is_at(at + 1, Keyword::FIRST)
-            && over.iter().any(|next| is_at(at + 2, *next))
-            && at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|t| t.token == Token::RParen)
-    };
-    let is_noise = |at: usize, token: &Token| {
-        counts_from(at) || at > 0 && counts_from(at - 1) || makes_sequence && *token == Token::Eq
-    };
-    let is_word = |at: usize, words: &[&str]| {
-        let Some(Token::Word(word)) = tokens.get(at).map(|token| &token.token) else { return false };
-        word.quote_style.is_none() && words.iter().any(|known| word.value.eq_ignore_ascii_case(known))
-    };
-    // DESC VIEW v, EXPLAIN USING TEXT …, ORDER, NOORDER and the first WITH of a sequence
-    let describes = is_word(0, &["desc", "describe"]) && is_word(1, &["view"]);
-    let explains = is_word(0, &["explain"]) && is_word(1, &["using"]) && is_word(2, &["text", "tabular", "json"]);
-    // how a WITH query is to be run, which the warehouse has no words for
-    let hinted = |at: usize| {
-        let opens = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::LParen);
-        is_at(at, Keyword::AS)
-            && (is_word(at + 1, &["materialized"]) && opens(at + 2)
-                || is_at(at + 1, Keyword::NOT) && is_word(at + 2, &["materialized"]) && opens(at + 3))
-    };
-    let is_hint = |at: usize| {
-        let before = |by: usize| at.checked_sub(by).is_some_and(hinted);
-        before(1) || before(2) && is_at(at - 1, Keyword::NOT)
-    };
-    // TRIM(FROM x) and TRIM(TRAILING FROM x)
-    let trims = |at: usize| {
-        let opens = |by: usize| {
-            let open = at.checked_sub(by).and_then(|open| tokens.get(open));
-            open.is_some_and(|open| open.token == Token::LParen) && at > by && is_word(at - by - 1, &["trim"])
-        };
-        is_at(at, Keyword::FROM) && (opens(1) || opens(2) && is_word(at - 1, &["both", "leading", "trailing"]))
-    };
-    let is_noise = |at: usize, token: &Token| {
-        is_noise(at, token)
-            || trims(at)
-            || describes && at == 1
-            || explains && (at == 1 || at == 2)
-            || makes_sequence && is_word(at, &["order", "noorder"])
-            || makes_sequence && is_word(at, &["with"]) && is_word(at + 1, &["start", "increment"])
-            || is_hint(at)
-    };
-    let noise: Vec<bool> = tokens.iter().enumerate().map(|(at, token)| is_noise(at, &token.token)).collect();
-    let kept = tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token);
-    let mut kept: Vec<_> = kept.collect();
+    let makes_sequence = noise::makes_sequence(&tokens);
+    let mut kept = noise::removed(tokens);
     if makes_sequence {
         sequence::step_first(&mut kept);
-        kept
-    } else {
-        sequence::steps_of_identities(&mut kept);
-        structured::plain(structured::cast(alteration::spelled(view_renamed(kept))))
+        return kept;
     }
+    sequence::steps_of_identities(&mut kept);
+    structured::plain(structured::cast(alteration::spelled(view_renamed(kept))))
 }
 
 /// The parser crate knows `ALTER TABLE v RENAME TO w` alone, which PostgreSQL takes for a view as well.
 fn view_renamed(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let renames = tokens.windows(2).any(|two| match two {
+    let renames = |two: &[TokenWithSpan]| match two {
         [one, two] => is(&one.token, Keyword::RENAME) && is(&two.token, Keyword::TO),
         _ => false,
-    });
-    if let [first, second, ..] = tokens.as_mut_slice()
-        && renames
+    };
+    if let [first, second, rest @ ..] = tokens.as_mut_slice()
         && is(&first.token, Keyword::ALTER)
         && is(&second.token, Keyword::VIEW)
+        && rest.windows(2).any(renames)
     {
         second.token = Token::make_keyword("TABLE");
     }
     tokens
 }
-
-/// `CREATE OR REPLACE TEMPORARY SEQUENCE`: the word is among the first.
-const SEQUENCE_WITHIN: usize = 5;
 
 fn begins_query(before: &Token) -> bool {
     let words = [

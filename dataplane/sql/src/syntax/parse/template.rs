@@ -21,10 +21,10 @@ pub(super) fn read(text: &str, tokens: &[TokenWithSpan]) -> Result<Option<Staged
         [using, template] => is_word(&using.token, "using") && is_word(&template.token, "template"),
         _ => false,
     };
+    let Some(first) = tokens.first().filter(|first| is(&first.token, Keyword::CREATE)) else { return Ok(None) };
     let Some(place) = tokens.windows(2).position(begins) else { return Ok(None) };
     let Some((head, [_, _, query @ ..])) = tokens.split_at_checked(place) else { return Ok(None) };
     let is_name = |token: &TokenWithSpan| matches!(token.token, Token::Word(_) | Token::Period);
-    let Some(first) = head.first().filter(|first| is(&first.token, Keyword::CREATE)) else { return Ok(None) };
     if !head.iter().all(is_name) {
         let error = Error::syntax("USING TEMPLATE stands behind the name of a table, and in place of its columns");
         return Err(error.at(first.span.start));
