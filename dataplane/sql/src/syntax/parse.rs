@@ -76,17 +76,17 @@ pub fn split(text: &str) -> Result<Vec<Statement>, Error> {
 pub(crate) fn selected(mut tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
     tokens.retain(|token| token.token != Token::EOF);
     tokens.insert(0, made("SELECT"));
-    tree(tokens)
+    tree(tokens).map(|tree| *tree)
 }
 
 /// A statement of our own text.
 pub(crate) fn own(text: &str) -> Result<ast::Statement, Error> {
-    tree(lex::tokens(text)?)
+    tree(lex::tokens(text)?).map(|tree| *tree)
 }
 
 /// A query of our own text.
 pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
-    match tree(lex::tokens(text)?)? {
+    match *tree(lex::tokens(text)?)? {
         ast::Statement::Query(query) => Ok(query),
         _ => Err(Error::syntax("a query is expected")),
     }
@@ -116,24 +116,20 @@ fn read(source: SourceText, tokens: Vec<TokenWithSpan>) -> Result<Statement, Err
     Statement::needing(source, tree(tokens)?, rewrites)
 }
 
-fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
+/// The tree of a statement, behind a pointer: it has 3 KiB.
+fn tree(tokens: Vec<TokenWithSpan>) -> Result<Box<ast::Statement>, Error> {
     if let Some(tokens) = function(&tokens) {
-        return postgres(tokens);
+        return postgres(tokens).map(Box::new);
     }
     if let Some(tokens) = sequence::without_replace(&tokens) {
-        return tree(tokens).map(replacing);
+        return tree(tokens).map(|tree| Box::new(replacing(*tree)));
     }
-    either(tokens, |parser| {
-        let tree = parser.parse_statement()?;
-        end(parser)?;
-        Ok(tree)
-    })
+    either(tokens)
 }
 
 /// A statement in PostgreSQL's grammar.
 pub(crate) fn postgres(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
-    let mut parser = parser(&PostgreSqlDialect {}, tokens);
-    parser.parse_statement().and_then(|tree| end(&parser).map(|()| tree)).map_err(refused)
+    whole(&mut parser(&PostgreSqlDialect {}, tokens)).map(|tree| *tree).map_err(refused)
 }
 
 /// `CREATE [OR REPLACE] [SECURE] FUNCTION …`, which only PostgreSQL's grammar reads.
@@ -149,7 +145,7 @@ fn function(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
 pub(crate) fn expression(text: &str) -> Result<ast::Expr, Error> {
     let mut tokens = lex::tokens(text)?;
     let is_query = tokens.first().is_some_and(|token| is(&token.token, Keyword::SELECT));
-    let tree = if is_query { tree(std::mem::take(&mut tokens))? } else { selected(tokens)? };
+    let tree = if is_query { *tree(std::mem::take(&mut tokens))? } else { selected(tokens)? };
     let wrong = || Error::unsupported("a function whose body is not one expression");
     let ast::Statement::Query(query) = tree else {
         return Err(wrong());
@@ -256,11 +252,17 @@ fn made(keyword: &str) -> TokenWithSpan {
 }
 
 fn end(parser: &Parser<'_>) -> Result<(), ParserError> {
-    let next = parser.peek_token();
-    if next.token == Token::EOF {
+    if parser.peek_token_ref().token == Token::EOF {
         return Ok(());
     }
-    parser.expected("end of statement", next)
+    parser.expected("end of statement", parser.peek_token())
+}
+
+/// The statement that all of the tokens are.
+fn whole(parser: &mut Parser<'_>) -> Result<Box<ast::Statement>, ParserError> {
+    let tree = Box::new(parser.parse_statement()?);
+    end(parser)?;
+    Ok(tree)
 }
 
 /// Tokens between semicolons.
@@ -278,17 +280,19 @@ fn grouped(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
     groups
 }
 
-fn either<T>(tokens: Vec<TokenWithSpan>, read: impl Fn(&mut Parser<'_>) -> Result<T, ParserError>) -> Result<T, Error> {
-    if has_engine_type(&tokens)
-        && let Ok(tree) = read(&mut parser(&DuckDbDialect, tokens.clone()))
-    {
-        return Ok(tree);
+fn either(mut tokens: Vec<TokenWithSpan>) -> Result<Box<ast::Statement>, Error> {
+    if has_engine_type(&tokens) {
+        let mut engine = parser(&DuckDbDialect, tokens);
+        match whole(&mut engine) {
+            Ok(tree) => return Ok(tree),
+            Err(_) => tokens = engine.into_tokens(),
+        }
     }
-    let first = read(&mut parser(&SnowflakeDialect, tokens.clone()));
-    match first {
-        Ok(tree) => Ok(tree),
-        Err(warehouse) => read(&mut parser(&DuckDbDialect, tokens)).map_err(|_| refused(warehouse)),
-    }
+    let mut warehouse = parser(&SnowflakeDialect, tokens);
+    whole(&mut warehouse).or_else(|error| {
+        let tokens = warehouse.into_tokens();
+        whole(&mut parser(&DuckDbDialect, tokens)).map_err(|_| refused(error))
+    })
 }
 
 /// `x::STRUCT(a INT)`: the warehouse's grammar of the parser crate takes the members for sizes.

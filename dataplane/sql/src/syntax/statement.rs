@@ -57,26 +57,25 @@ pub struct Statement {
 
 impl Statement {
     pub(crate) fn new(source: SourceText, tree: ast::Statement) -> Result<Self, Error> {
-        Self::read(source, tree, None, Rewrites::ALL)
+        Self::read(source, Box::new(tree), None, Rewrites::ALL)
     }
 
     /// The same of a tree that needs these rewrites at most.
-    pub(crate) fn needing(source: SourceText, tree: ast::Statement, rewrites: Rewrites) -> Result<Self, Error> {
+    pub(crate) fn needing(source: SourceText, tree: Box<ast::Statement>, rewrites: Rewrites) -> Result<Self, Error> {
         Self::read(source, tree, None, rewrites)
     }
 
     /// One whose tree alone does not say of what kind it is.
     pub(crate) fn of_kind(source: SourceText, tree: ast::Statement, kind: StatementKind) -> Result<Self, Error> {
-        Self::read(source, tree, Some(kind), Rewrites::ALL)
+        Self::read(source, Box::new(tree), Some(kind), Rewrites::ALL)
     }
 
     fn read(
         source: SourceText,
-        tree: ast::Statement,
+        mut tree: Box<ast::Statement>,
         kind: Option<StatementKind>,
         rewrites: Rewrites,
     ) -> Result<Self, Error> {
-        let mut tree = Box::new(tree);
         normal::form(&mut tree, rewrites)?;
         let facts = FactsWalk::over(&tree)?;
         let kind = kind.unwrap_or_else(|| kind::of(&tree));

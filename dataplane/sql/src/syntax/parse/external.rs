@@ -83,7 +83,7 @@ fn external(tree: Statement, command: ExternalCommand) -> StagedStatement {
 /// LIKE, IN and the rest are those of any SHOW.
 fn shown(rest: &[TokenWithSpan]) -> Result<StagedStatement, Error> {
     let tokens = [made("SHOW"), made("OBJECTS")].into_iter().chain(rest.iter().cloned()).collect();
-    match tree(tokens)? {
+    match *tree(tokens)? {
         shown @ Statement::ShowObjects(_) => Ok(external(shown, ExternalCommand::Show)),
         _ => Err(Error::unsupported("this form of SHOW")),
     }

@@ -187,7 +187,7 @@ impl StagedHead {
             }
             tokens.push(next);
         }
-        match super::tree(tokens)? {
+        match *super::tree(tokens)? {
             tree @ Statement::ShowObjects(_) => {
                 Ok(StagedStatement { tree, kind: StatementKind::Staged { on: self.on, done: Operation::Select } })
             }

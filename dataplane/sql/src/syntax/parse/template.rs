@@ -44,7 +44,7 @@ pub(super) fn read(text: &str, tokens: &[TokenWithSpan]) -> Result<Option<Staged
     if names_external {
         template = template.external(source(text, behind).own);
     }
-    Ok(Some(StagedStatement { tree: tree(made)?, kind: StatementKind::Template(template) }))
+    Ok(Some(StagedStatement { tree: *tree(made)?, kind: StatementKind::Template(template) }))
 }
 
 #[cfg(test)]
