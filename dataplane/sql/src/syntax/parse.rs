@@ -24,9 +24,10 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
-use crate::ast::error::{Error, ErrorKind, Position};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::ours;
 use crate::ast::sequence::replacing;
+use crate::syntax::lex::places;
 use crate::syntax::rewrites::Rewrites;
 use crate::syntax::statement::Statement;
 use crate::syntax::variables::Variables;
@@ -167,13 +168,11 @@ pub(crate) fn expression(text: &str) -> Result<ast::Expr, Error> {
 
 /// The statement's own text among others, its place kept, so that positions fit both.
 fn source(text: &str, tokens: &[TokenWithSpan]) -> SourceText {
-    let edge = |at: Option<Location>| {
-        at.and_then(|at| Position::of(text, at)).and_then(|position| usize::try_from(position.offset).ok())
-    };
-    let start = edge(tokens.first().map(|token| token.span.start)).unwrap_or(1);
-    let end = edge(tokens.last().map(|token| token.span.end));
-    let length = end.map_or(usize::MAX, |end| end.saturating_sub(start));
-    SourceText { whole: text.to_owned(), own: text.chars().skip(start - 1).take(length).collect() }
+    let edge = |at: Option<Location>| at.and_then(|at| places::byte(text, at));
+    let start = edge(tokens.first().map(|token| token.span.start)).unwrap_or(0);
+    let end = edge(tokens.last().map(|token| token.span.end)).unwrap_or(text.len());
+    let own = text.get(start..end).unwrap_or_default();
+    SourceText { whole: text.to_owned(), own: own.to_owned() }
 }
 
 /// The text a statement came in, and its own part.
@@ -266,17 +265,16 @@ fn whole(parser: &mut Parser<'_>) -> Result<Box<ast::Statement>, ParserError> {
 }
 
 /// Tokens between semicolons.
-fn grouped(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
+fn grouped(mut tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
     let mut groups = Vec::new();
-    let mut group = Vec::with_capacity(tokens.len());
-    for token in tokens {
-        match token.token {
-            Token::SemiColon | Token::EOF => groups.push(std::mem::take(&mut group)),
-            _ => group.push(token),
-        }
+    let ends = |found: &TokenWithSpan| matches!(found.token, Token::SemiColon | Token::EOF);
+    while let Some(end) = tokens.iter().rposition(ends) {
+        groups.push(tokens.split_off(end + 1));
+        tokens.pop();
     }
-    groups.push(group);
+    groups.push(tokens);
     groups.retain(|group| !group.is_empty());
+    groups.reverse();
     groups
 }
 
