@@ -3,6 +3,9 @@
 //! Those of the warehouse are known by their first words, before they are parsed: no grammar reads all of them. Those
 //! that are parsed first ([`PARSED`]) are in the log as any statement is, without their literals.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use sqlparser::ast::CopyTarget;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -99,14 +102,20 @@ fn instead_of(name: &str, instead: &str) -> Error {
     Error::new(kind, format!("{name} is not supported: {instead}"))
 }
 
+/// The words that such statements begin with: of any other the rows are not read.
+static FIRST_WORDS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    let first = STATEMENTS.iter().filter_map(|(words, _, _)| words.split_whitespace().next());
+    first.flat_map(|choices| choices.split('|')).collect()
+});
+
 /// Why the statement is refused by its first words, if it is.
 pub(crate) fn of(tokens: &[TokenWithSpan]) -> Option<Error> {
+    let TokenWithSpan { token: Token::Word(first), span } = tokens.first()? else { return None };
+    if !FIRST_WORDS.iter().any(|known| first.value.eq_ignore_ascii_case(known)) {
+        return None;
+    }
     let (_, name, instead) = STATEMENTS.iter().find(|(words, _, _)| begins(tokens, words))?;
-    let error = instead_of(name, instead);
-    Some(match tokens.first() {
-        Some(first) => error.at(first.span.start),
-        None => error,
-    })
+    Some(instead_of(name, instead).at(span.start))
 }
 
 fn begins(tokens: &[TokenWithSpan], words: &str) -> bool {
