@@ -10,6 +10,7 @@ pub(crate) mod nesting;
 pub(crate) mod places;
 
 use std::any::TypeId;
+use std::mem;
 
 use sqlparser::dialect::{Dialect, SnowflakeDialect};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
@@ -20,6 +21,11 @@ use crate::ast::error::{Error, ErrorKind};
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Longest name, in characters.
 pub const IDENTIFIER_CHARS_MAX: usize = 128;
+
+/// Bytes that a token has in most texts, white space between them counted as one.
+const BYTES_OF_TOKEN: usize = 3;
+/// The most tokens that there is room for before they are read.
+const TOKENS_RESERVED_MAX: usize = 1_024;
 
 /// The warehouse's identifiers and comments.
 #[derive(Debug)]
@@ -70,9 +76,11 @@ impl Dialect for Lex {
 }
 
 fn lexed(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
+    let mut tokens = Vec::with_capacity((text.len() / BYTES_OF_TOKEN).min(TOKENS_RESERVED_MAX));
     Tokenizer::new(&STANDARD, text)
-        .tokenize_with_location()
-        .map_err(|e| Error::syntax(e.message).at(e.location).within(text))
+        .tokenize_with_location_into_buf(&mut tokens)
+        .map_err(|e| Error::syntax(e.message).at(e.location).within(text))?;
+    Ok(tokens)
 }
 
 /// The tokens of the text without white space and comments.
@@ -80,22 +88,16 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(Error::new(ErrorKind::TooLarge, "a statement may be 1 MB long"));
     }
-    let found = lexed(text)?;
+    let mut found = lexed(text)?;
     refuse_odd_space(text, &found)?;
-    let mut kept = Vec::with_capacity(found.len());
-    for TokenWithSpan { token, span } in found {
-        let here = |e: Error| e.at(span.start).within(text);
-        let token = match token {
-            Token::Whitespace(_) => continue,
-            Token::Char(c) => {
-                return Err(here(Error::syntax(format!("unexpected character {c:?}"))));
-            }
-            other => plain(other).map_err(here)?,
-        };
-        kept.push(TokenWithSpan { token, span });
+    found.retain(|found| !matches!(found.token, Token::Whitespace(_)));
+    for TokenWithSpan { token, span } in &mut found {
+        simplify(token).map_err(|error| error.at(span.start).within(text))?;
     }
-    nesting::levels(&kept).map_err(|error| error.within(text))?;
-    Ok(kept)
+    if !nesting::is_never_too_deep(found.len()) {
+        nesting::levels(&found).map_err(|error| error.within(text))?;
+    }
+    Ok(found)
 }
 
 /// How many levels deep the tree of this text can become.
@@ -123,23 +125,32 @@ fn spoken(token: Token) -> Option<Token> {
     }
 }
 
-/// One kind of string, bounded names, numbered parameters.
-fn plain(token: Token) -> Result<Token, Error> {
+/// Makes it one of the tokens that statements are read from: there is one kind of string, and names are bounded.
+fn simplify(token: &mut Token) -> Result<(), Error> {
     match token {
-        Token::EscapedStringLiteral(text) | Token::NationalStringLiteral(text) => Ok(Token::SingleQuotedString(text)),
-        Token::DollarQuotedString(quoted) => Ok(Token::SingleQuotedString(quoted.value)),
-        Token::Word(word) if word.value.chars().count() > IDENTIFIER_CHARS_MAX => {
-            Err(Error::new(ErrorKind::InvalidName, format!("a name may have {IDENTIFIER_CHARS_MAX} characters")))
+        Token::EscapedStringLiteral(text) | Token::NationalStringLiteral(text) => {
+            *token = Token::SingleQuotedString(mem::take(text));
+        }
+        Token::DollarQuotedString(quoted) => *token = Token::SingleQuotedString(mem::take(&mut quoted.value)),
+        Token::Word(word) if is_too_long(&word.value) => {
+            let message = format!("a name may have {IDENTIFIER_CHARS_MAX} characters");
+            return Err(Error::new(ErrorKind::InvalidName, message));
         }
         Token::Word(word) if word.value.contains('\0') || word.value.is_empty() => {
-            Err(Error::syntax("a name may not be empty or hold a zero character"))
+            return Err(Error::syntax("a name may not be empty or hold a zero character"));
         }
         Token::SingleQuotedString(text) if text.contains('\0') => {
-            Err(Error::syntax("a string may not hold a zero character"))
+            return Err(Error::syntax("a string may not hold a zero character"));
         }
-        Token::UnicodeStringLiteral(_) => Err(Error::unsupported("U&'' string")),
-        other => Ok(other),
+        Token::UnicodeStringLiteral(_) => return Err(Error::unsupported("U&'' string")),
+        Token::Char(c) => return Err(Error::syntax(format!("unexpected character {c:?}"))),
+        _ => {}
     }
+    Ok(())
+}
+
+fn is_too_long(name: &str) -> bool {
+    name.len() > IDENTIFIER_CHARS_MAX && name.chars().count() > IDENTIFIER_CHARS_MAX
 }
 
 /// White space outside of literals is space, tab and line end. The engine takes many more characters
@@ -157,6 +168,9 @@ fn refuse_odd_space(text: &str, tokens: &[TokenWithSpan]) -> Result<(), Error> {
 }
 
 fn odd_spaces(text: &str) -> usize {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r')) {
+        return 0;
+    }
     text.chars().filter(|c| is_odd_space(*c)).count()
 }
 

@@ -67,6 +67,11 @@ struct Nesting {
     is_behind_operand: bool,
 }
 
+/// Whether a text of so many tokens is in all bounds, whatever they are: none makes a tree more than two levels higher.
+pub(crate) const fn is_never_too_deep(tokens: usize) -> bool {
+    tokens <= DEPTH_MAX / 2
+}
+
 /// How high the tree of these tokens can become.
 pub(crate) fn levels(tokens: &[TokenWithSpan]) -> Result<usize, Error> {
     let mut nesting =
@@ -373,3 +378,6 @@ fn deepens(keyword: K) -> bool {
             | K::MEMBER
     )
 }
+
+#[cfg(test)]
+mod tests;
