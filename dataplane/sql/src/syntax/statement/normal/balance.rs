@@ -11,10 +11,10 @@ use crate::syntax::lex::nesting::UNBALANCED_MAX;
 
 /// The chain that begins here, if it is a long one.
 pub(super) fn expression(expr: &mut Expr) {
-    let Expr::BinaryOp { op, .. } = expr else { return };
-    if !associative::operator(op) {
+    if joined_arms(expr) <= UNBALANCED_MAX {
         return;
     }
+    let Expr::BinaryOp { op, .. } = expr else { return };
     let op = op.clone();
     let mut arms = Vec::new();
     let mut rest = take_expr(expr);
@@ -32,6 +32,22 @@ pub(super) fn expression(expr: &mut Expr) {
     if let Some(whole) = whole(arms, &joined) {
         *expr = whole;
     }
+}
+
+/// How many arms the chain has that begins here; none where no chain does.
+fn joined_arms(expr: &Expr) -> usize {
+    let Expr::BinaryOp { op, .. } = expr else { return 0 };
+    if !associative::operator(op) {
+        return 0;
+    }
+    let (mut arms, mut rest) = (1, expr);
+    while let Expr::BinaryOp { left, op: of, .. } = rest
+        && of == op
+    {
+        arms += 1;
+        rest = left;
+    }
+    arms
 }
 
 /// The arms of a set operation, and of those among them.

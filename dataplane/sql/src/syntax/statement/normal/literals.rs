@@ -4,10 +4,11 @@
 //! constant is one. `ARRAY[…]` is PostgreSQL's array everywhere. `1.5e3` is exact in both, so its digits are written out;
 //! the engine would take it for floating point.
 
-use sqlparser::ast::{Array, ArrayElemTypeDef, DataType, DictionaryField, Expr, Function, Value};
+use sqlparser::ast::{Array, ArrayElemTypeDef, DataType, DictionaryField, Expr, Function, Ident, Value};
 
 use crate::ast::any_expression;
-use crate::ast::call::{call, called};
+use crate::ast::call::call;
+use crate::ast::names::{self, ours};
 use crate::functions::catalogue;
 
 /// How the names of functions begin that take lists and structures of the engine.
@@ -117,8 +118,9 @@ fn is_of_engine(data_type: &DataType) -> bool {
 }
 
 fn takes_lists(function: &Function) -> bool {
-    let name = called(function).unwrap_or_default();
-    OF_LISTS.iter().any(|begin| name.starts_with(begin)) || catalogue::compares_meaning(&name)
+    names::last(&function.name).is_some_and(|Ident { value, .. }| {
+        OF_LISTS.iter().any(|begin| ours::begins(value, begin)) || catalogue::compares_meaning(value)
+    })
 }
 
 #[cfg(test)]

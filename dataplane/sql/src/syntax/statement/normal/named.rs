@@ -81,7 +81,8 @@ pub(super) fn read(text: &str) -> Result<ObjectName, Error> {
 
 /// Sets RECURSIVE where it is meant.
 pub(super) fn recursion(with: &mut With) {
-    if with.recursive {
+    let is_union = |query: &Query| matches!(*query.body, SetExpr::SetOperation { op: SetOperator::Union, .. });
+    if with.recursive || !with.cte_tables.iter().any(|cte| is_union(&cte.query)) {
         return;
     }
     let selfish: Vec<_> =

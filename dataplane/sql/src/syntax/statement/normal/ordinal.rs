@@ -13,12 +13,15 @@ pub(super) fn rewrite(select: &mut Select) {
         .from
         .iter()
         .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)));
-    let all: Vec<Option<ValuesColumns>> = factors.map(ValuesColumns::of).collect();
-    let is_alone = all.len() == 1;
-    let found: Vec<ValuesColumns> = all.into_iter().flatten().collect();
+    let (mut count, mut found) = (0, Vec::new());
+    for factor in factors {
+        count += 1;
+        found.extend(ValuesColumns::of(factor));
+    }
     if found.is_empty() {
         return;
     }
+    let is_alone = count == 1;
     let mut columns = outer_first(|expr| {
         by_name(expr, &found, is_alone);
         ControlFlow::Continue(())
