@@ -31,7 +31,6 @@ pub(crate) use normal::expression;
 pub use template::TableTemplate;
 pub(crate) use unload::{SaidFormat, UnloadSource};
 pub use unload::{Unload, partition_folder};
-use walk::FactsWalk;
 
 /// A table a statement names, as it names it, and what it does there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,8 +75,7 @@ impl Statement {
         kind: Option<StatementKind>,
         rewrites: Rewrites,
     ) -> Result<Self, Error> {
-        normal::form(&mut tree, rewrites)?;
-        let facts = FactsWalk::over(&tree)?;
+        let facts = normal::form(&mut tree, rewrites)?;
         let kind = kind.unwrap_or_else(|| kind::of(&tree));
         let admitted = print::admit(&tree);
         Ok(Self { source, kind, tree, facts, admitted, reads: Vec::new() })

@@ -28,6 +28,8 @@ use sqlparser::ast::{
     VisitorMut, WildcardAdditionalOptions,
 };
 
+use super::facts::Facts;
+use super::walk::FactsWalk;
 use crate::ast::call::{call, plain};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::cast;
@@ -40,26 +42,31 @@ use crate::syntax::rewrites::Rewrites;
 /// Parameters of one statement, as in the wire protocol.
 const PARAMETERS_MAX: usize = 65_535;
 
-pub(super) fn form(tree: &mut Statement, rewrites: Rewrites) -> Result<(), Error> {
+/// Gives the tree its normal form, and reads its facts.
+pub(super) fn form(tree: &mut Statement, rewrites: Rewrites) -> Result<Facts, Error> {
     if let Statement::CreateTable(create) = tree {
         copy(create)?;
         declared(create)?;
         counting::declared(create)?;
     }
     if matches!(tree, Statement::AlterSession { .. }) {
-        return Ok(()); // what it unsets looks like a parameter
+        return FactsWalk::over(tree); // what it unsets looks like a parameter
     }
     indexed::altered(tree)?;
     named::target(tree)?;
     if rewrites.has(Rewrites::CONSTANTS) {
         label::label(tree, literals::holds)?;
     }
-    result_of(tree.visit(&mut Form::new(rewrites)))
+    let is_query = matches!(tree, Statement::Query(_));
+    let facts = if is_query { FactsWalk::of_query() } else { FactsWalk::default() };
+    let mut form = Form::new(rewrites, facts);
+    result_of(tree.visit(&mut form))?;
+    if is_query { form.facts.finish() } else { FactsWalk::over(tree) }
 }
 
 /// The constants of an expression that stands in no statement yet.
 pub(crate) fn expression(expr: &mut Expr) -> Result<(), Error> {
-    result_of(expr.visit(&mut Form::new(Rewrites::ALL)))
+    result_of(expr.visit(&mut Form::new(Rewrites::ALL, FactsWalk::default())))
 }
 
 struct Form {
@@ -67,11 +74,13 @@ struct Form {
     questions: usize,
     numbered: bool,
     literals: literals::Literals,
+    /// Those of a query are read of each part once it has its normal form.
+    facts: FactsWalk,
 }
 
 impl Form {
-    fn new(rewrites: Rewrites) -> Self {
-        Self { rewrites, questions: 0, numbered: false, literals: literals::Literals::default() }
+    fn new(rewrites: Rewrites, facts: FactsWalk) -> Self {
+        Self { rewrites, questions: 0, numbered: false, literals: literals::Literals::default(), facts }
     }
 
     fn parameter(&mut self, name: &str) -> Result<usize, Error> {
@@ -120,6 +129,11 @@ impl VisitorMut for Form {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Error> {
+        self.facts.statement(statement);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         balance::arms(&mut query.body);
         top(query);
@@ -127,14 +141,28 @@ impl VisitorMut for Form {
         if let Some(with) = &mut query.with {
             named::recursion(with);
         }
-        flow_of(hierarchy::ordered(query))
+        flow_of(hierarchy::ordered(query))?;
+        self.facts.begin(query);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.facts.end();
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         if matches!(factor, TableFactor::Table { args: Some(_), .. }) {
             self.rewrites = Rewrites::ALL; // a search becomes a text of ours, which is none of the statement's tokens
         }
-        flow_of(named::table(factor).and_then(|()| searching::rewrite(factor)))
+        flow_of(named::table(factor).and_then(|()| searching::rewrite(factor)))?;
+        self.facts.member(factor);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        self.facts.factor(factor);
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
@@ -148,10 +176,11 @@ impl VisitorMut for Form {
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<Error> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if self.rewrites.has(Rewrites::CONSTANTS) {
             self.literals.end();
         }
+        self.facts.expression(expr);
         ControlFlow::Continue(())
     }
 
@@ -163,6 +192,7 @@ impl VisitorMut for Form {
             select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
         }
         select.flavor = SelectFlavor::Standard;
+        self.facts.select(select);
         ControlFlow::Continue(())
     }
 }

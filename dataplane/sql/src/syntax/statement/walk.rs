@@ -1,9 +1,10 @@
-//! The one walk that reads the facts of a statement, and refuses what the engine would refuse whatever tables there are.
+//! The walk that reads the facts of a statement, and refuses what the engine would refuse whatever tables there are.
 //!
-//! It knows which names WITH has taken, by the rules of [`crate::ast::scope`]; nothing is changed here, so no query is
-//! taken out of the tree for it.
+//! Of a query it is the walk that gives the tree its normal form. It knows which names WITH has taken, by the rules of
+//! [`crate::ast::scope`]; nothing is changed here, so no query is taken out of the tree for it.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
@@ -11,9 +12,9 @@ use sqlparser::ast::{Expr, Ident, ObjectName, Query, Select, Statement, TableFac
 
 use super::facts::{Facts, done_by, operations, reads_beside, targets};
 use super::{Operation, TableUse, refused};
+use crate::ast::Visit;
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
-use crate::ast::{Visit, flow_of, result_of};
 use crate::catalog::information_schema;
 use crate::functions::catalogue::{self, Class};
 
@@ -24,28 +25,21 @@ static WRITES: LazyLock<Vec<&str>> =
 /// As many tables are searched one by one sooner than in a map.
 const LISTED_MAX: usize = 8;
 
-/// A visitor that gathers facts.
+/// The facts that a walk has gathered so far. By itself it gathers none.
 #[derive(Default)]
 pub(super) struct FactsWalk {
     facts: Facts,
-    part: FactsPart,
+    /// Whether operations and refusals are read.
+    statements: bool,
+    /// Whether tables, functions and parameters are read.
+    relations: bool,
     /// Where a table stands among those of the facts, by its name in lower case; of a few tables it is empty.
     places: HashMap<(Option<String>, String), usize>,
     /// The WITH queries of the queries around the place, innermost last.
     scopes: Vec<WithScope>,
-    /// Why a relation is refused, if nothing else is.
+    /// Why the statement is refused, and why a relation is: of two errors the one of the statement is told.
     refused: Option<Error>,
-}
-
-/// The facts that a walk reads.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum FactsPart {
-    #[default]
-    All,
-    /// What is done and what is refused.
-    Statements,
-    /// Tables, functions and parameters.
-    Relations,
+    refused_relation: Option<Error>,
 }
 
 /// The names that WITH takes for one query, as far as the walk is.
@@ -73,28 +67,32 @@ impl WithScope {
 }
 
 impl FactsWalk {
-    pub(super) fn over(tree: &Statement) -> Result<Facts, Error> {
-        let mut walk = Self::default();
-        for (name, operation) in targets(tree) {
-            walk.table(&name, operation);
-        }
-        result_of(walk.read(tree))?;
-        let mut facts = walk.facts;
-        facts.calls_write = WRITES.iter().any(|name| facts.functions.contains(*name));
-        walk.refused.map_or(Ok(facts), Err)
+    /// A walk over a query.
+    pub(super) fn of_query() -> Self {
+        Self { statements: true, relations: true, ..Self::default() }
     }
 
-    /// The table that a write writes to is none that it reads: its parts that read are walked by themselves.
-    fn read(&mut self, tree: &Statement) -> ControlFlow<Error> {
-        use Statement as S;
-        if !matches!(tree, S::Insert(_) | S::Update(_) | S::Delete(_) | S::Merge(_)) {
-            return tree.visit(self);
+    /// The facts of any statement: of a query no table is written to or defined.
+    pub(super) fn over(tree: &Statement) -> Result<Facts, Error> {
+        let mut walk = Self::of_query();
+        for (name, operation) in targets(tree) {
+            if let Some(name) = TableName::of(&name) {
+                walk.used(name, operation);
+            }
         }
-        self.part = FactsPart::Statements;
-        tree.visit(self)?;
-        self.part = FactsPart::Relations;
-        match tree {
-            S::Insert(insert) => {
+        let is_write =
+            matches!(tree, Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_));
+        walk.relations = !is_write;
+        let ControlFlow::Continue(()) = tree.visit(&mut walk);
+        (walk.statements, walk.relations) = (false, true);
+        let ControlFlow::Continue(()) = walk.read(tree);
+        walk.finish()
+    }
+
+    /// The table that a write writes to is none that it reads: its other parts are walked by themselves.
+    fn read(&mut self, write: &Statement) -> ControlFlow<Infallible> {
+        match write {
+            Statement::Insert(insert) => {
                 insert.source.visit(self)?;
                 insert.multi_table_into_clauses.visit(self)?;
                 insert.multi_table_when_clauses.visit(self)?;
@@ -102,23 +100,92 @@ impl FactsWalk {
                 insert.on.visit(self)?;
                 insert.returning.visit(self)
             }
-            S::Update(update) => {
+            Statement::Update(update) => {
                 update.assignments.visit(self)?;
                 update.from.visit(self)?;
                 update.selection.visit(self)?;
                 update.returning.visit(self)
             }
-            S::Delete(delete) => {
+            Statement::Delete(delete) => {
                 delete.using.visit(self)?;
                 delete.selection.visit(self)?;
                 delete.returning.visit(self)
             }
-            S::Merge(merge) => {
+            Statement::Merge(merge) => {
                 merge.source.visit(self)?;
                 merge.on.visit(self)?;
                 merge.clauses.visit(self)
             }
             _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// The facts behind the end of the walk.
+    pub(super) fn finish(self) -> Result<Facts, Error> {
+        if let Some(error) = self.refused.or(self.refused_relation) {
+            return Err(error);
+        }
+        let mut facts = self.facts;
+        facts.calls_write = WRITES.iter().any(|name| facts.functions.contains(*name));
+        Ok(facts)
+    }
+
+    fn refuse(&mut self, said: Result<(), Error>) {
+        if self.refused.is_none() {
+            self.refused = said.err();
+        }
+    }
+
+    /// A statement, before what it holds.
+    pub(super) fn statement(&mut self, statement: &Statement) {
+        if !self.statements {
+            return;
+        }
+        let done = &mut self.facts.operations;
+        if let Statement::Merge(merge) = statement {
+            done.extend(merge.clauses.iter().map(|clause| done_by(&clause.action)));
+        }
+        done.extend(operations(statement));
+        if reads_beside(statement) {
+            done.insert(Operation::Select);
+        }
+        self.refuse(refused::statement(statement));
+    }
+
+    /// A select, before what it holds.
+    pub(super) fn select(&mut self, select: &Select) {
+        if self.statements {
+            self.facts.operations.insert(Operation::Select);
+            self.refuse(refused::select(select));
+        }
+    }
+
+    /// A query, before what it holds.
+    pub(super) fn begin(&mut self, query: &Query) {
+        if !self.relations {
+            return;
+        }
+        // the first queries that the walk comes to in a query are those of its WITH
+        if let Some(around) = self.scopes.last_mut()
+            && around.begun < around.names.len()
+        {
+            around.begun += 1;
+        }
+        self.scopes.push(WithScope::of(query));
+    }
+
+    /// The end of a query.
+    pub(super) fn end(&mut self) {
+        self.scopes.pop();
+        if let Some(around) = self.scopes.last_mut() {
+            around.ended = around.begun;
+        }
+    }
+
+    /// A member of FROM, before what it holds: a write that reads, reads.
+    pub(super) fn member(&mut self, factor: &TableFactor) {
+        if self.statements && matches!(factor, TableFactor::Derived { .. }) {
+            self.facts.operations.insert(Operation::Select);
         }
     }
 
@@ -128,12 +195,6 @@ impl FactsWalk {
             taken.any(|name| name.eq_ignore_ascii_case(&wanted.value))
         };
         names::single(name).is_some_and(is_taken)
-    }
-
-    fn table(&mut self, name: &ObjectName, operation: Operation) {
-        if let Some(name) = TableName::of(name) {
-            self.used(name, operation);
-        }
     }
 
     fn used(&mut self, TableName { database: _, schema, name }: TableName, operation: Operation) {
@@ -172,11 +233,15 @@ impl FactsWalk {
         }
     }
 
-    fn factor(&mut self, factor: &TableFactor) {
+    /// A member of FROM, behind what it holds.
+    pub(super) fn factor(&mut self, factor: &TableFactor) {
+        if !self.relations {
+            return;
+        }
         match factor {
             TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => self.call(name),
             TableFactor::Table { name, .. } if !self.is_with_query(name) => match TableName::of(name) {
-                None => _ = self.refused.get_or_insert_with(|| Error::unsupported("this form of table name")),
+                None => _ = self.refused_relation.get_or_insert_with(|| Error::unsupported("this form of table name")),
                 Some(name) if information_schema::is_relation(&name) => self.facts.reads_catalogue = true,
                 Some(name) => self.used(name, Operation::Select),
             },
@@ -187,7 +252,14 @@ impl FactsWalk {
         }
     }
 
-    fn expression(&mut self, expr: &Expr) {
+    /// An expression, as it stands in the normal form.
+    pub(super) fn expression(&mut self, expr: &Expr) {
+        if self.statements {
+            self.refuse(refused::number(expr));
+        }
+        if !self.relations {
+            return;
+        }
         match expr {
             Expr::Function(function) => self.call(&function.name),
             Expr::CompoundIdentifier(path)
@@ -211,70 +283,41 @@ fn lowered(schema: Option<&str>, name: &str) -> (Option<String>, String) {
 }
 
 impl Visitor for FactsWalk {
-    type Break = Error;
+    type Break = Infallible;
 
-    fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<Error> {
-        if self.part == FactsPart::Relations {
-            return ControlFlow::Continue(());
-        }
-        let done = &mut self.facts.operations;
-        if let Statement::Merge(merge) = statement {
-            done.extend(merge.clauses.iter().map(|clause| done_by(&clause.action)));
-        }
-        done.extend(operations(statement));
-        if reads_beside(statement) {
-            done.insert(Operation::Select);
-        }
-        flow_of(refused::statement(statement))
-    }
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
-        if self.part == FactsPart::Relations {
-            return ControlFlow::Continue(());
-        }
-        self.facts.operations.insert(Operation::Select);
-        flow_of(refused::select(select))
-    }
-
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
-        // the first queries that the walk comes to in a query are those of its WITH
-        if let Some(around) = self.scopes.last_mut()
-            && around.begun < around.names.len()
-        {
-            around.begun += 1;
-        }
-        self.scopes.push(WithScope::of(query));
+    fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<Infallible> {
+        self.statement(statement);
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Error> {
-        self.scopes.pop();
-        if let Some(around) = self.scopes.last_mut() {
-            around.ended = around.begun;
-        }
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Infallible> {
+        self.begin(query);
         ControlFlow::Continue(())
     }
 
-    /// A write that reads, reads.
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
-        if self.part != FactsPart::Relations && matches!(factor, TableFactor::Derived { .. }) {
-            self.facts.operations.insert(Operation::Select);
-        }
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Infallible> {
+        self.end();
         ControlFlow::Continue(())
     }
 
-    fn post_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
-        if self.part != FactsPart::Statements {
-            self.factor(factor);
-        }
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Infallible> {
+        self.select(select);
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
-        if self.part != FactsPart::Statements {
-            self.expression(expr);
-        }
-        if self.part == FactsPart::Relations { ControlFlow::Continue(()) } else { flow_of(refused::number(expr)) }
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Infallible> {
+        self.member(factor);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Infallible> {
+        self.factor(factor);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
+        self.expression(expr);
+        ControlFlow::Continue(())
     }
 }
 
