@@ -27,7 +27,7 @@ pub(crate) fn read(name: &ObjectName) -> Option<Marked> {
     let [ObjectNamePart::Identifier(word), ObjectNamePart::Identifier(number)] = name.0.as_slice() else {
         return None;
     };
-    let marked = match word.value.as_str() {
+    let marked: fn(usize) -> Marked = match word.value.as_str() {
         SCAN => Marked::Scan,
         WITH => Marked::With,
         _ => return None,

@@ -64,8 +64,10 @@ impl Variables {
                 Token::Placeholder(name) => name.strip_prefix('$').and_then(|name| self.0.get(&name.to_lowercase())),
                 _ => None,
             };
-            let literal = value.map_or_else(|| vec![token.clone()], literal);
-            filled.extend(literal.into_iter().map(|token| TokenWithSpan { token, span }));
+            match value {
+                Some(value) => filled.extend(literal(value).into_iter().map(|token| TokenWithSpan { token, span })),
+                None => filled.push(TokenWithSpan { token, span }),
+            }
         }
         filled
     }
