@@ -123,7 +123,9 @@ impl VisitorMut for Form {
                 Err(error) => return ControlFlow::Break(error.at(value.span.start)),
             }
         }
-        if let Some(digits) = literals::exact(&value.value) {
+        if self.rewrites.has(Rewrites::CONSTANTS)
+            && let Some(digits) = literals::exact(&value.value)
+        {
             value.value = Value::Number(digits, false);
         }
         ControlFlow::Continue(())
