@@ -43,7 +43,9 @@ async fn an_applied_environment_gets_its_children_within_its_budget_of_requests(
     let asked = bench.asked(&audit);
     let writes: Vec<_> = asked.iter().filter(|it| it.is_write() && it.resource != "events").collect();
     let reads: Vec<_> = asked.iter().filter(|it| it.verb == "get" || it.verb == "list").collect();
-    assert!(writes.len() <= 12, "{} writes: {writes:#?}", writes.len());
+    // a state of the pod is told behind them, and on a slow machine it may be there before this is counted
+    let told = writes.iter().filter(|it| it.resource == "environments/status").count();
+    assert!(writes.len() - told <= 10 && told <= 3, "{} writes, {told} of the status: {writes:#?}", writes.len());
     assert!(reads.len() <= 2, "{reads:#?}");
     assert!(asked.iter().all(|it| it.code != 403), "{asked:#?}");
     operator.stop().await;
