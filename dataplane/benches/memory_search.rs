@@ -42,8 +42,7 @@ const SYLLABLES: [&str; 27] = [
 ];
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(sql::STACK_BYTES).build();
-    runtime.unwrap().block_on(measured());
+    dataplane::server::process::block_on(measured).unwrap();
 }
 
 async fn measured() {

@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread;
 
 use clap::Parser;
 use contract::{Entropy, SystemClock};
@@ -16,7 +17,7 @@ use crate::agents::memory::comparing;
 use crate::pipeline;
 use crate::server::config::Arguments;
 
-type BoxError = Box<dyn std::error::Error>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The name of its spans.
 pub const SERVICE: &str = "sluice-dataplane";
@@ -33,7 +34,7 @@ pub fn main() -> ExitCode {
     }
     let arguments = Arguments::parse();
     let log = Log::start(std::io::stdout);
-    match runtime().map_err(BoxError::from).and_then(|runtime| runtime.block_on(run(arguments, log))) {
+    match block_on(move || run(arguments, log)).map_err(BoxError::from).flatten() {
         Ok(code) => code,
         Err(error) => {
             tracing::error!(%error, "the data plane cannot run");
@@ -42,8 +43,21 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Threads on which the deepest statement can be walked; for whatever program runs a data plane.
-pub fn runtime() -> std::io::Result<Runtime> {
+/// Runs a program on threads that can walk the deepest statement; for whatever runs a data plane.
+///
+/// Its own future is on one too. It may be the last that holds kept plans and filters, whose trees are dropped by
+/// recursion, and the first thread of a process has the stack that the system chose.
+pub fn block_on<F>(program: impl FnOnce() -> F + Send + 'static) -> std::io::Result<F::Output>
+where
+    F: Future,
+    F::Output: Send + 'static,
+{
+    let work = move || -> std::io::Result<F::Output> { Ok(runtime()?.block_on(program())) };
+    let main = thread::Builder::new().name("main".to_owned()).stack_size(sql::STACK_BYTES).spawn(work)?;
+    main.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().thread_stack_size(sql::STACK_BYTES).build()
 }
 
@@ -68,4 +82,26 @@ async fn run(arguments: Arguments, log: Log) -> Result<ExitCode, BoxError> {
     tracer.finish().await;
     tracing::info!("stopped");
     Ok(if running.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than the first thread of a process has by default, and less than a thread of statements.
+    const PAGES: usize = 8_000;
+
+    /// Has so many pages of the stack in use at once; says how many.
+    fn used(pages: usize) -> usize {
+        let page = [1u8; 4096];
+        let below = pages.checked_sub(1).map_or(0, used);
+        below + usize::from(std::hint::black_box(&page)[0])
+    }
+
+    #[test]
+    fn a_program_that_is_started_on_a_small_thread_has_the_stack_of_a_statement() {
+        let start = || block_on(|| async { used(PAGES) }).unwrap();
+        let small = thread::Builder::new().stack_size(1 << 20).spawn(start).unwrap();
+        assert_eq!(small.join().unwrap(), PAGES + 1);
+    }
 }

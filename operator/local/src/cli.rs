@@ -138,12 +138,12 @@ fn printed(text: Result<String, Failure>) -> ExitCode {
     client::ended(text.and_then(|text| output::write(format!("{}\n", text.trim_end()).as_bytes())))
 }
 
-fn on_runtime<F: Future<Output = Result<(), String>>>(work: impl FnOnce(Log) -> F) -> ExitCode {
+fn on_runtime<F: Future<Output = Result<(), String>>>(work: impl FnOnce(Log) -> F + Send + 'static) -> ExitCode {
     let log = Log::start(std::io::stderr);
     // One crypto provider, named before the first handshake; a second call is no harm.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match dataplane::server::process::runtime() {
-        Ok(runtime) => ended(runtime.block_on(work(log))),
+    match dataplane::server::process::block_on(move || work(log)) {
+        Ok(result) => ended(result),
         Err(error) => ended(Err(error.to_string())),
     }
 }
