@@ -109,6 +109,7 @@ mod tests {
                 chain("select ", "id", " + ", " from customers", MANY),
                 chain("select ", "id", " is distinct from ", " from customers", MANY),
                 chain("select ", "id", " between 1 and ", " from customers", MANY),
+                chain("select ", "1", " operator(pg_catalog.+) ", " from pg_catalog.pg_class", MANY),
                 chain("select ", "id", " or not ", " from customers", 1) + &" is null".repeat(MANY),
                 chain("", "select 1", " except ", "", MANY),
                 chain("", "select 1", " union all by name ", "", MANY),

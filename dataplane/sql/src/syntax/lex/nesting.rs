@@ -373,6 +373,7 @@ fn deepens(keyword: K) -> bool {
             | K::REGEXP
             | K::SIMILAR
             | K::OVERLAPS
+            | K::OPERATOR
             | K::NOTNULL
             | K::NORMALIZED
             | K::MEMBER
