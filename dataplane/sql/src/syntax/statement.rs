@@ -59,7 +59,7 @@ impl Statement {
         Self::read(source, Box::new(tree), None, Rewrites::ALL)
     }
 
-    /// The same of a tree that needs these rewrites at most.
+    /// Reads a parsed statement that needs these rewrites at most.
     pub(crate) fn needing(source: SourceText, tree: Box<ast::Statement>, rewrites: Rewrites) -> Result<Self, Error> {
         Self::read(source, tree, None, rewrites)
     }

@@ -9,7 +9,7 @@ use crate::bind::sequence;
 use crate::catalog::definition::{self, DefinitionKind};
 
 impl Binder<'_> {
-    /// `nextval('sequence')`, a call by this name: whoever reads a view only reads, a sequence that belongs to a column is
+    /// `nextval('sequence')`, a call by this name. Whoever reads a view only reads. A sequence that belongs to a column is
     /// moved by its table alone, and of any other it must be known which one it is.
     pub(super) fn asks_a_sequence(&mut self, asked: &Ident, function: &Function) -> Result<Expr, Error> {
         if self.is_in_view() {

@@ -19,7 +19,7 @@ impl Digits {
         if Type::of_name(type_name).is_number() { Self::of_number(type_name) } else { None }
     }
 
-    /// The same of a type of numbers; none of one of floating point.
+    /// The digits of a type of numbers; none of a floating-point type.
     pub(crate) fn of_number(type_name: &str) -> Option<Self> {
         match Exact::of_name(type_name) {
             Exact::Number { whole, scale } => Some(Self { whole, scale }),

@@ -1,7 +1,7 @@
 //! Words that the parser crate has no form for, and whose statement means the same without them.
 //!
-//! `NTH_VALUE(x, 2) FROM FIRST OVER …`, `WITH t AS MATERIALIZED (…)`, `TRIM(FROM x)`, `DESC VIEW v`,
-//! `EXPLAIN USING TEXT …`, and of CREATE SEQUENCE the `=` of `START = 1`, ORDER, NOORDER and the first WITH.
+//! `NTH_VALUE(x, 2) FROM FIRST OVER …`, `WITH t AS MATERIALIZED (…)`, `TRIM(FROM x)`, `DESC VIEW v` and
+//! `EXPLAIN USING TEXT …` have such words. CREATE SEQUENCE has the `=` of `START = 1`, ORDER, NOORDER and the first WITH.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
