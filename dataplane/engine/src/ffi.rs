@@ -32,7 +32,6 @@ use std::ptr::{self, NonNull};
 use std::rc::Rc;
 use std::slice;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Instant;
 
 use arrow::array::{ArrayRef, RecordBatch, StructArray};
 use arrow::buffer::NullBuffer;
@@ -48,7 +47,7 @@ use crate::types::{Shape, Type};
 use crate::value::Value;
 use calls::{ConnectionCalls, DatabaseCalls};
 pub use workers::WorkerWatch;
-use workers::{LongRun, LongRuns, SHORT, goes_on_alone};
+use workers::{Beginning, LongRun, LongRuns, goes_on_alone};
 
 /// Takes over a descriptor that the kernel just installed for us (`SCM_RIGHTS`).
 pub fn received(descriptor: RawFd) -> OwnedFd {
@@ -654,12 +653,12 @@ impl Prepared<'_> {
         if state != c::DuckDBSuccess {
             return Err(failed(pending.error()));
         }
-        let began = Instant::now();
+        let began = Beginning::now();
         let _long = loop {
             match unsafe { c::duckdb_pending_execute_task(pending.0) } {
                 c::duckdb_pending_state_DUCKDB_PENDING_RESULT_READY => break None,
                 c::duckdb_pending_state_DUCKDB_PENDING_ERROR => return Err(failed(pending.error())),
-                state if goes_on_alone(state, began.elapsed()) => {}
+                state if goes_on_alone(state, &began) => {}
                 _ => break LongRun::begin(&self.connection.database),
             }
         };
@@ -707,7 +706,7 @@ pub struct Run<'p> {
     layout: Option<Rc<Layout>>,
     ended: bool,
     lazily: bool,
-    began: Instant,
+    began: Beginning,
     connection: &'p Connection,
     prepared: PhantomData<&'p ()>,
 }
@@ -853,7 +852,7 @@ impl Run<'_> {
     /// Whether it has gone on for long, and makes rows yet: those that are made need nobody.
     fn is_long(&self) -> bool {
         let is_made = || unsafe { c::duckdb_execution_is_finished(self.connection.raw) };
-        self.lazily && self.began.elapsed() >= SHORT && !is_made()
+        self.lazily && self.began.is_long() && !is_made()
     }
 
     /// The next rows, up to 2048 of them, or nothing after the last.

@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use duckdb::ffi as c;
+use nix::time::ClockId;
 
 use super::Database;
 use super::calls::CallsSeen;
 
-/// How long a statement runs on its own thread alone.
-pub(super) const SHORT: Duration = Duration::from_micros(300);
+/// How much processor time of its own thread a statement takes alone: more than any that asks for a few rows.
+const SHORT: Duration = Duration::from_millis(1);
+/// A statement that has taken so long by the clock is long all the same: it waits for a disk.
+const WAITED: Duration = Duration::from_millis(20);
 /// How long workers stay after a long statement: short statements would wake them meanwhile.
 const LINGER: Duration = Duration::from_millis(20);
 /// As much as the engine gives its own threads.
@@ -21,7 +24,34 @@ const IDLE: Duration = Duration::from_secs(2);
 /// Tasks after which a worker asks whether it is still wanted.
 const TASKS_AT_ONCE: u64 = 16;
 
-/// Statements that have run for longer than [`SHORT`].
+/// When a statement began, by the clock and by the processor time of its thread.
+pub(super) struct Beginning {
+    at: Instant,
+    used: Duration,
+}
+
+impl Beginning {
+    pub fn now() -> Self {
+        Self { at: Instant::now(), used: thread_time() }
+    }
+
+    /// Whether it has run for long. It does not while threads of others have the processors: where these are short,
+    /// workers for each would only take them from all.
+    pub fn is_long(&self) -> bool {
+        is_long(self.at.elapsed(), || thread_time().saturating_sub(self.used))
+    }
+}
+
+fn is_long(elapsed: Duration, used: impl FnOnce() -> Duration) -> bool {
+    elapsed >= WAITED || (elapsed >= SHORT && used() >= SHORT)
+}
+
+/// Processor time of this thread; none where the kernel does not tell.
+fn thread_time() -> Duration {
+    ClockId::CLOCK_THREAD_CPUTIME_ID.now().map_or(Duration::ZERO, Duration::from)
+}
+
+/// Statements that have run for long.
 #[derive(Default)]
 pub(super) struct LongRuns {
     workers: u16,
@@ -81,13 +111,13 @@ impl Database {
 
 /// Whether a statement goes on by itself for now. Workers that wait for more take tasks of short ones too: one that has
 /// none left for that is not long, or they would never rest.
-pub(super) fn goes_on_alone(state: c::duckdb_pending_state, elapsed: Duration) -> bool {
+pub(super) fn goes_on_alone(state: c::duckdb_pending_state, began: &Beginning) -> bool {
     let is_open = matches!(
         state,
         c::duckdb_pending_state_DUCKDB_PENDING_RESULT_NOT_READY
             | c::duckdb_pending_state_DUCKDB_PENDING_NO_TASKS_AVAILABLE
     );
-    is_open && elapsed < SHORT
+    is_open && !began.is_long()
 }
 
 /// A call of the engine for a long statement: while it lives, and a little longer, the workers run parts of statements. One

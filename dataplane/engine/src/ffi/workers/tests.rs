@@ -37,13 +37,30 @@ fn a_long_statement_has_workers_while_it_runs_and_fails_as_a_short_one() {
     assert!(long.have_workers(ended) && !long.have_workers(ended + LINGER), "the workers wait for more, and rest");
 }
 
+fn began_before(elapsed: Duration) -> Beginning {
+    let now = Beginning::now();
+    Beginning { at: now.at.checked_sub(elapsed).unwrap(), ..now }
+}
+
+#[test]
+fn a_statement_is_long_by_its_own_processor_time_or_where_it_waits() {
+    assert!(!is_long(WAITED / 2, || SHORT / 2), "others had the processors");
+    assert!(is_long(WAITED / 2, || SHORT), "its thread had them");
+    assert!(is_long(WAITED, || Duration::ZERO) && !is_long(SHORT / 2, || SHORT));
+    let began = Beginning::now();
+    while thread_time() < began.used + SHORT {
+        std::hint::spin_loop();
+    }
+    assert!(began.is_long() && began_before(WAITED).is_long());
+}
+
 #[test]
 fn short_statements_whose_tasks_workers_take_let_these_rest() {
     for state in [
         c::duckdb_pending_state_DUCKDB_PENDING_NO_TASKS_AVAILABLE,
         c::duckdb_pending_state_DUCKDB_PENDING_RESULT_NOT_READY,
     ] {
-        assert!(goes_on_alone(state, Duration::ZERO) && !goes_on_alone(state, SHORT));
+        assert!(goes_on_alone(state, &Beginning::now()) && !goes_on_alone(state, &began_before(WAITED)));
     }
     let options = ["threads", "external_threads"].map(|name| (name, "2".to_owned()));
     let database = Database::open(Path::new(":memory:"), &options).unwrap();
@@ -53,7 +70,7 @@ fn short_statements_whose_tasks_workers_take_let_these_rest() {
     for lazily in [true, false] {
         let mut run = few.run(lazily).unwrap();
         database.long_runs().ended = None;
-        run.began = run.began.checked_sub(SHORT).unwrap();
+        run.began = began_before(WAITED);
         assert!(run.next().unwrap().is_some());
         assert!(database.long_runs().ended.is_none(), "its rows are made, and read late");
     }
