@@ -36,6 +36,15 @@ async fn two_entries_are_answered_as_one_query() {
 }
 
 #[tokio::test]
+async fn a_query_is_found_by_its_identifier_along_the_primary_key_alone() {
+    let world = World::start().await;
+    let others = "select count(*) from pg_index
+                  join pg_attribute on attrelid = indrelid and attnum = any (indkey) and attname = 'query_id'
+                  where indrelid in ('query_starts'::regclass, 'query_ends'::regclass) and not indisprimary";
+    assert_eq!(world.count(others).await, 0);
+}
+
+#[tokio::test]
 async fn entries_sent_again_change_nothing_and_a_gap_is_refused() {
     let world = World::start().await;
     let both = [world.started(1, "q1"), world.finished(2, "q1")];
