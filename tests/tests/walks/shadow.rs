@@ -49,7 +49,7 @@ async fn live_queries_are_replayed_under_their_callers_own_rights() {
     let twice = world
         .until(async || {
             let found = world.ok(Method::GET, &audit, &world.owner, Value::Null).await;
-            (found["pagination"]["total"] == 2).then_some(found)
+            found["data"][1].is_object().then_some(found) // its total is read behind it, and may be ahead
         })
         .await;
     assert!(twice["data"][0]["request_id"].as_str().unwrap().starts_with("shadow-"));
