@@ -13,6 +13,7 @@
 //! | parent | `session`, `line`, `lane`, `opened`, `rows`, `row_message` | one connection; its socket; its statement's rows |
 //! | parent | `spool`, `file` | files that the child may read; their columns and rows |
 //! | parent | `waiting`, `turns` | sessions that have nothing of their own, for the next statement; whose turn it is |
+//! | parent | `processors` | which processors its threads keep to |
 //! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |
 //! | both | `frame`, `message`, `value` | what travels over the sockets |
 //! | child | `child` and below | opens, hardens, executes |
@@ -36,6 +37,7 @@ mod message;
 mod native;
 mod opened;
 mod process;
+pub mod processors;
 mod row_message;
 mod rows;
 pub mod seed;

@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::frame::Outgoing;
 use crate::lane::Lane;
 use crate::message::{Notice, Order, Start, kind};
+use crate::processors;
 use crate::watchdog::{GONE, Watchdog};
 
 /// Of rows that the child has written, and nobody has read.
@@ -215,6 +216,7 @@ async fn keep(mut command: Command) -> Result<(Arc<Life>, watch::Receiver<Option
     let (tell, told) = oneshot::channel();
     let (end, ended) = watch::channel(None);
     let keeper = move || {
+        processors::unbind(); // the child has the processors of the thread that makes it
         let child = match command.spawn() {
             Ok(child) => child,
             Err(error) => return drop(tell.send(Err(error))),

@@ -6,13 +6,13 @@
 //! closed: an idle environment holds none.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Shared;
 use crate::line::Connected;
+use crate::processors;
 use crate::session::Session;
 use crate::turns::SessionPermit;
 
@@ -20,7 +20,7 @@ use crate::turns::SessionPermit;
 const UNUSED: Duration = Duration::from_secs(10);
 
 pub fn places() -> usize {
-    available_parallelism().map_or(2, |cores| cores.get() * 2)
+    processors::available().map_or(2, |cores| cores.get() * 2)
 }
 
 type Waiter = Arc<tokio::sync::Mutex<Connected>>;

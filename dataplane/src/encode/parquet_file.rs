@@ -170,7 +170,7 @@ fn side_by_side<W: Send, G: Send>(
     work: Vec<W>,
     each: impl Fn(W) -> Result<G, ParquetError> + Sync,
 ) -> Result<Vec<G>, ParquetError> {
-    let count = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX).min(work.len());
+    let count = engine::processors::available().map_or(1, usize::from).min(THREADS_MAX).min(work.len());
     let waiting = Mutex::new(work.into_iter());
     let some = || -> Result<Vec<G>, ParquetError> {
         let mut given = Vec::new();
@@ -181,7 +181,11 @@ fn side_by_side<W: Send, G: Send>(
         }
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..count).map(|_| scope.spawn(some)).collect();
+        let further = || {
+            engine::processors::unbind(); // a thread of its own maker's processor would wait for that
+            some()
+        };
+        let threads: Vec<_> = (1..count).map(|_| scope.spawn(further)).collect();
         let mut given = some();
         for thread in threads {
             let broken_off = || Err(ParquetError::General("a thread of an encoder broke off".to_owned()));

@@ -71,7 +71,7 @@ impl Sessions {
 
     /// Who also asks whose a token is.
     pub fn asking(snapshots: Snapshots, clock: SharedClock, entropy: &Entropy, vouching: TokenIntrospection) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get().saturating_sub(1).max(1));
+        let cores = engine::processors::available().map_or(1, |n| n.get().saturating_sub(1).max(1));
         Self(Arc::new(SessionsInner {
             snapshots,
             clock,

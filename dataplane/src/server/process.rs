@@ -7,6 +7,7 @@ use std::thread;
 
 use clap::Parser;
 use contract::{Entropy, SystemClock};
+use engine::processors::{self, WorkerProcessors};
 use telemetry::{Log, Telemetry, Tracer};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -34,7 +35,7 @@ pub fn main() -> ExitCode {
     }
     let arguments = Arguments::parse();
     let log = Log::start(std::io::stdout);
-    match block_on(move || run(arguments, log)).map_err(BoxError::from).flatten() {
+    match block_on_processors(move || run(arguments, log)).map_err(BoxError::from).flatten() {
         Ok(code) => code,
         Err(error) => {
             tracing::error!(%error, "the data plane cannot run");
@@ -52,13 +53,44 @@ where
     F: Future,
     F::Output: Send + 'static,
 {
+    on_main_thread(|| runtime().build(), program)
+}
+
+/// The same, of a program that is a data plane and nothing else: each thread of statements keeps to a processor of its
+/// own, where there is one for each.
+pub fn block_on_processors<F>(program: impl FnOnce() -> F + Send + 'static) -> std::io::Result<F::Output>
+where
+    F: Future,
+    F::Output: Send + 'static,
+{
+    let bound = || {
+        let workers = thread::available_parallelism()?;
+        let own = WorkerProcessors::of(workers);
+        let mut runtime = runtime();
+        // other threads than workers never park, and are made by workers that are bound
+        runtime.worker_threads(workers.get()).on_thread_start(processors::unbind).on_thread_park(move || own.bind());
+        runtime.build()
+    };
+    on_main_thread(bound, program)
+}
+
+fn on_main_thread<F>(
+    runtime: impl FnOnce() -> std::io::Result<Runtime> + Send + 'static,
+    program: impl FnOnce() -> F + Send + 'static,
+) -> std::io::Result<F::Output>
+where
+    F: Future,
+    F::Output: Send + 'static,
+{
     let work = move || -> std::io::Result<F::Output> { Ok(runtime()?.block_on(program())) };
     let main = thread::Builder::new().name("main".to_owned()).stack_size(sql::STACK_BYTES).spawn(work)?;
     main.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn runtime() -> std::io::Result<Runtime> {
-    Builder::new_multi_thread().enable_all().thread_stack_size(sql::STACK_BYTES).build()
+fn runtime() -> Builder {
+    let mut runtime = Builder::new_multi_thread();
+    runtime.enable_all().thread_stack_size(sql::STACK_BYTES);
+    runtime
 }
 
 async fn run(arguments: Arguments, log: Log) -> Result<ExitCode, BoxError> {
@@ -86,6 +118,8 @@ async fn run(arguments: Arguments, log: Log) -> Result<ExitCode, BoxError> {
 
 #[cfg(test)]
 mod tests {
+    use tokio_util::task::TaskTracker;
+
     use super::*;
 
     /// More than the first thread of a process has by default, and less than a thread of statements.
@@ -103,5 +137,32 @@ mod tests {
         let start = || block_on(|| async { used(PAGES) }).unwrap();
         let small = thread::Builder::new().stack_size(1 << 20).spawn(start).unwrap();
         assert_eq!(small.join().unwrap(), PAGES + 1);
+    }
+
+    /// Processors that the thread may run on, as the kernel lists them.
+    fn allowed() -> String {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned()
+    }
+
+    #[test]
+    fn workers_of_a_data_plane_keep_to_a_processor_each_and_no_other_thread_does() {
+        const TURNS_MAX: usize = 10_000;
+        let work = || async {
+            let (tasks, mut of_worker) = (TaskTracker::new(), allowed());
+            for _ in 0..TURNS_MAX {
+                // bound when it has waited once
+                of_worker = tasks.spawn(async { allowed() }).await.unwrap();
+                if of_worker.parse::<usize>().is_ok() {
+                    break;
+                }
+            }
+            let blocking = async { tokio::task::spawn_blocking(allowed).await.unwrap() };
+            let made_by_worker = tasks.spawn(blocking).await.unwrap();
+            (of_worker, made_by_worker, allowed())
+        };
+        let (of_worker, made_by_worker, of_main) = block_on_processors(work).unwrap();
+        assert!(of_worker.parse::<usize>().is_ok(), "{of_worker}");
+        assert_eq!((made_by_worker, of_main), (allowed(), allowed()));
     }
 }
