@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use tests::World;
+use tokio::runtime::Builder;
+use tokio_postgres::Client;
+
 use crate::amounts::Amounts;
 use crate::figures::{self, Figures};
 use crate::goals::{Bound, Goals};
@@ -25,16 +29,16 @@ pub async fn print(sides: &Sides, amounts: &Amounts, goals: &mut Goals) {
     let whole = |_| "select 42".to_owned();
     let lookup = |round| point(amounts.points, round);
     let same = point(amounts.points, 1);
-    let (owner, analyst) = (sides.pgwire(Caller::Owner), sides.pgwire(Caller::Analyst));
+    let [owner, analyst] = [Caller::Owner, Caller::Analyst].map(|caller| WireClient::of(sides, caller));
     let answer = direct(sides, amounts, whole);
     let by_key = direct(sides, amounts, lookup);
     let rows = [
-        Row { name: "`select 42`: wire", figures: wire(owner, amounts, whole).await },
-        Row { name: "a row by its key: wire", figures: wire(owner, amounts, lookup).await },
-        Row { name: "the same, filtered and masked: wire", figures: wire(analyst, amounts, lookup).await },
+        Row { name: "`select 42`: wire", figures: owner.run(amounts, whole) },
+        Row { name: "a row by its key: wire", figures: owner.run(amounts, lookup) },
+        Row { name: "the same, filtered and masked: wire", figures: analyst.run(amounts, lookup) },
         Row { name: "the same text again and again: wire", figures: cached(sides, amounts, &same).await },
         Row { name: "prepared: direct", figures: direct_prepared(sides, amounts) },
-        Row { name: "prepared: wire", figures: wire_prepared(owner, amounts).await },
+        Row { name: "prepared: wire", figures: owner.run_prepared(amounts) },
     ];
     told("`select 42`: direct", &answer, &answer);
     told("a row by its key: direct", &by_key, &by_key);
@@ -71,21 +75,10 @@ fn direct(sides: &Sides, amounts: &Amounts, text: impl Fn(u64) -> String) -> Fig
     figures
 }
 
-async fn wire(client: &tokio_postgres::Client, amounts: &Amounts, text: impl Fn(u64) -> String) -> Figures {
-    let mut figures = Figures::default();
-    for round in 0..WARM + amounts.statements {
-        let sql = text(round);
-        let began = Instant::now();
-        assert_eq!(ways::binary(client, &sql).await, 1, "{sql}");
-        count(&mut figures, round, began.elapsed());
-    }
-    figures
-}
-
 /// Answered from the cache, which is off for all others.
 async fn cached(sides: &Sides, amounts: &Amounts, sql: &str) -> Figures {
     sides.cached(sql, true).await;
-    let figures = wire(sides.pgwire(Caller::Owner), amounts, |_| sql.to_owned()).await;
+    let figures = WireClient::of(sides, Caller::Owner).run(amounts, |_| sql.to_owned());
     sides.cached(sql, false).await;
     figures
 }
@@ -102,16 +95,51 @@ fn direct_prepared(sides: &Sides, amounts: &Amounts) -> Figures {
     figures
 }
 
-async fn wire_prepared(client: &tokio_postgres::Client, amounts: &Amounts) -> Figures {
-    let mut figures = Figures::default();
-    let statement = client.prepare(PREPARED).await.unwrap();
-    for round in 0..WARM + amounts.statements {
-        let key = i64::try_from(key(amounts.points, round)).unwrap();
-        let began = Instant::now();
-        assert_eq!(client.query(&statement, &[&key]).await.unwrap().len(), 1);
-        count(&mut figures, round, began.elapsed());
+/// A program with one connection, which it drives on the thread that waits for the answer.
+struct WireClient<'a> {
+    world: &'a World,
+    key: &'a str,
+}
+
+impl<'a> WireClient<'a> {
+    fn of(sides: &'a Sides, caller: Caller) -> Self {
+        Self { world: &sides.world, key: sides.key(caller) }
     }
-    figures
+
+    fn run(&self, amounts: &Amounts, text: impl Fn(u64) -> String + Sync) -> Figures {
+        self.connected(async |client| {
+            let mut figures = Figures::default();
+            for round in 0..WARM + amounts.statements {
+                let sql = text(round);
+                let began = Instant::now();
+                assert_eq!(ways::binary(client, &sql).await, 1, "{sql}");
+                count(&mut figures, round, began.elapsed());
+            }
+            figures
+        })
+    }
+
+    fn run_prepared(&self, amounts: &Amounts) -> Figures {
+        self.connected(async |client| {
+            let mut figures = Figures::default();
+            let statement = client.prepare(PREPARED).await.unwrap();
+            for round in 0..WARM + amounts.statements {
+                let key = i64::try_from(key(amounts.points, round)).unwrap();
+                let began = Instant::now();
+                assert_eq!(client.query(&statement, &[&key]).await.unwrap().len(), 1);
+                count(&mut figures, round, began.elapsed());
+            }
+            figures
+        })
+    }
+
+    fn connected(&self, work: impl AsyncFnOnce(&Client) -> Figures + Send) -> Figures {
+        let program = || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async { work(&self.world.psql(self.key).await.unwrap()).await })
+        };
+        std::thread::scope(|scope| scope.spawn(program).join().unwrap())
+    }
 }
 
 fn count(figures: &mut Figures, round: u64, took: Duration) {

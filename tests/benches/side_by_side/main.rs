@@ -63,14 +63,14 @@ const LARGE: &str = "large";
 
 fn main() {
     // cargo adds words of its own, which begin with a dash
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let (small, parts): (Vec<_>, Vec<_>) = words.iter().map(String::as_str).partition(|word| *word == "small");
-    let unknown = parts.iter().find(|part| !PARTS.contains(part) && **part != LARGE);
+    let words = std::env::args().skip(1).filter(|word| !word.starts_with('-'));
+    let (small, parts): (Vec<_>, Vec<_>) = words.partition(|word| *word == "small");
+    let unknown = parts.iter().find(|part| !PARTS.contains(&part.as_str()) && *part != LARGE);
     assert_eq!(unknown, None, "parts are {}, {LARGE}, and there is `small`", PARTS.join(", "));
     let amounts = if small.is_empty() { Amounts::whole() } else { Amounts::small() };
-    let parts = if parts.is_empty() { PARTS.to_vec() } else { parts };
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(Box::pin(run(&amounts, &parts)));
+    let parts = if parts.is_empty() { PARTS.map(str::to_owned).to_vec() } else { parts };
+    let work = || async move { Box::pin(run(&amounts, &parts.iter().map(String::as_str).collect::<Vec<_>>())).await };
+    dataplane::server::process::block_on_processors(work).unwrap();
 }
 
 async fn run(amounts: &Amounts, parts: &[&str]) {

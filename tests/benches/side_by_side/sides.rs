@@ -113,6 +113,10 @@ impl Sides {
         &self.client(caller).pgwire
     }
 
+    pub fn key(&self, caller: Caller) -> &str {
+        &self.client(caller).key
+    }
+
     fn client(&self, caller: Caller) -> &Client {
         match caller {
             Caller::Owner => &self.owner,
