@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use contract::governance::EnvironmentStatus;
 use contract::{Caller, Governance, Timestamp};
 
 use crate::DeclaredAgent;
@@ -49,7 +50,15 @@ fn same_rules(a: &Governance, b: &Governance) -> bool {
         && a.abac_policies == b.abac_policies
         && a.agent_capabilities == b.agent_capabilities
         && a.organization == b.organization
-        && a.environment.status == b.environment.status
+        && is_open(a.environment.status) == is_open(b.environment.status)
+}
+
+/// Whether an environment of this status answers: the same while it is made and once it is.
+pub fn is_open(status: EnvironmentStatus) -> bool {
+    match status {
+        EnvironmentStatus::Active | EnvironmentStatus::Provisioning => true,
+        EnvironmentStatus::Suspended | EnvironmentStatus::Decommissioning => false,
+    }
 }
 
 #[cfg(test)]
@@ -71,6 +80,18 @@ mod tests {
         let then = AuthorizationState::of(Arc::clone(&rules), caller, agent, now);
         assert!(!then.is_lasting_under(&Arc::new(Governance::clone(&rules))), "others may say the same");
         then.is_lasting_under(&rules)
+    }
+
+    #[test]
+    fn an_environment_that_is_made_by_now_ends_nothing_and_one_that_is_suspended_does() {
+        let of = |status| {
+            let mut rules = governance();
+            rules.environment.status = status;
+            rules
+        };
+        let made = of(EnvironmentStatus::Active);
+        assert!(same_rules(&of(EnvironmentStatus::Provisioning), &made));
+        assert!(!same_rules(&made, &of(EnvironmentStatus::Suspended)));
     }
 
     #[test]

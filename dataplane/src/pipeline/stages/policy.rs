@@ -10,7 +10,6 @@ mod kept;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use contract::governance::EnvironmentStatus;
 use contract::policy::abac::Operation;
 use contract::{Caller, Governance, Role};
 
@@ -21,6 +20,7 @@ use super::{Gates, row_filter};
 use crate::Error;
 use crate::governance::sessions::standing_in;
 use crate::pipeline::authorization::agent::agent;
+use crate::pipeline::authorization::authorization_state::is_open;
 use crate::pipeline::authorization::capability::Confinement;
 use crate::pipeline::authorization::policy_request::PolicyRequest;
 use crate::pipeline::authorization::stage_locations::ExternalStages;
@@ -333,12 +333,10 @@ fn stands(rules: &Governance) -> Result<()> {
     if rules.organization.status != "active" {
         return Err(Error::Suspended { what: "organization" });
     }
-    match rules.environment.status {
-        EnvironmentStatus::Active | EnvironmentStatus::Provisioning => Ok(()),
-        EnvironmentStatus::Suspended | EnvironmentStatus::Decommissioning => {
-            Err(Error::Suspended { what: "environment" })
-        }
+    if !is_open(rules.environment.status) {
+        return Err(Error::Suspended { what: "environment" });
     }
+    Ok(())
 }
 
 #[cfg(test)]
