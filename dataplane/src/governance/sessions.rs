@@ -14,7 +14,7 @@ use contract::key::Presented;
 use contract::secrets::hmac_sha256;
 use contract::wire::Who;
 use contract::{Caller, Code, Entropy, Governance, KeyId, SharedClock, Timestamp};
-use moka::sync::Cache;
+use moka::future::Cache;
 use tokio::sync::{Semaphore, watch};
 
 use crate::Error;
@@ -24,7 +24,7 @@ const VERIFIED_MAX: u64 = 10_000;
 const VERIFIED_FOR: Duration = Duration::from_mins(5);
 /// How long a snapshot may be on its way; usually it is there within tens of milliseconds.
 const ANNOUNCED_WITHIN: Duration = Duration::from_millis(200);
-/// Callers that may wait for a core to check their key.
+/// Keys that may wait for a core to be checked on.
 const WAITING_MAX: usize = 64;
 
 /// The latest snapshot; `None` until one was ever known.
@@ -170,20 +170,37 @@ impl Sessions {
         self.0.snapshots.borrow().clone().ok_or(Error::NoGovernance)
     }
 
+    /// Whether a key fits a hash. Whoever shows a key that is being checked waits for that check: after a rollout all
+    /// connections of a pool come back at once, with one key.
     async fn fits(&self, presented: Presented, hash: &str) -> Result<bool, Error> {
         let inner = &*self.0;
         let mark = hmac_sha256(&inner.process_key, &[presented.text().expose().as_bytes(), hash.as_bytes()]);
-        if inner.verified.contains_key(&mark) {
-            return Ok(true);
+        match inner.verified.try_get_with(mark, inner.check(presented, hash.to_owned())).await {
+            Ok(()) => Ok(true),
+            Err(unverified) => match *unverified {
+                Unverified::DoesNotFit => Ok(false),
+                Unverified::Busy => Err(Error::KeyChecksBusy),
+                Unverified::ShuttingDown => Err(Error::ShuttingDown),
+            },
         }
-        let _place = QueuePlace::take(&inner.waiting).ok_or(Error::KeyChecksBusy)?;
-        let _core = inner.cores.acquire().await.map_err(|_| Error::ShuttingDown)?;
-        let hash = hash.to_owned();
-        let fits = tokio::task::spawn_blocking(move || presented.fits(&hash)).await.map_err(|_| Error::ShuttingDown)?;
-        if fits {
-            inner.verified.insert(mark, ());
-        }
-        Ok(fits)
+    }
+}
+
+/// Why a key is not known to fit.
+#[derive(Debug)]
+enum Unverified {
+    DoesNotFit,
+    Busy,
+    ShuttingDown,
+}
+
+impl SessionsInner {
+    /// Computes it, on one of the processors that such checks have.
+    async fn check(&self, presented: Presented, hash: String) -> Result<(), Unverified> {
+        let _place = QueuePlace::take(&self.waiting).ok_or(Unverified::Busy)?;
+        let _core = self.cores.acquire().await.map_err(|_| Unverified::ShuttingDown)?;
+        let checked = tokio::task::spawn_blocking(move || presented.fits(&hash)).await;
+        if checked.map_err(|_| Unverified::ShuttingDown)? { Ok(()) } else { Err(Unverified::DoesNotFit) }
     }
 }
 
@@ -347,6 +364,14 @@ mod tests {
         assert!(sessions.admit(demo_key(), near).await.is_ok());
         assert!(refused(&sessions, &who, secret.as_deref(), near).is_none());
         assert!(sessions.admit(demo_key(), Some("127.0.0.1".parse().unwrap())).await.is_ok(), "by port-forward");
+    }
+
+    #[tokio::test]
+    async fn a_key_that_many_show_at_once_is_checked_once() {
+        let (_publish, sessions) = sessions(Some(governance()));
+        let all = futures::future::join_all((0..3 * WAITING_MAX).map(|_| sessions.admit(demo_key(), None))).await;
+        assert_eq!(all.into_iter().find_map(Result::err).map(|error| error.code()), None);
+        assert_eq!(sessions.0.verified.iter().count(), 1);
     }
 
     #[tokio::test]
