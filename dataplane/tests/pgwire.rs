@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use connections::{ConnectionTimeouts, Limits};
 use contract::policy::MaskFunction;
 use dataplane::agents::memory::Memories;
 use dataplane::agents::reasoning::Thoughts;
@@ -45,13 +46,16 @@ async fn wired_with(tls: Option<Arc<rustls::ServerConfig>>, local: bool) -> Wire
 }
 
 pub async fn wired_in(world: World, tls: Option<Arc<rustls::ServerConfig>>, local: bool) -> Wired {
+    wired_by(ConnectionTimeouts::DEFAULT.limits(), world, tls, local).await
+}
+
+async fn wired_by(limits: Limits, world: World, tls: Option<Arc<rustls::ServerConfig>>, local: bool) -> Wired {
     let tls = tls.map(|tls| watch::channel(tls).1);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (tasks, ending) = (TaskTracker::new(), Ending::default());
     let pipeline = Arc::clone(&world.pipeline);
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
-    let limits = connections::ConnectionTimeouts::DEFAULT.limits();
     let rest = rest::RestContext {
         env_id: "env-1".into(),
         pipeline: Arc::clone(&pipeline),

@@ -51,7 +51,7 @@ impl ConnectionTimeouts {
 pub struct Limits {
     /// For the first byte of a request.
     pub idle: Duration,
-    /// From there until the head's last.
+    /// From there until the head's last; on the PostgreSQL wire, from the connection to the end of its login.
     pub head: Duration,
 }
 

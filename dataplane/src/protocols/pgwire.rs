@@ -39,11 +39,12 @@ use std::time::Duration;
 
 use axum::Router;
 use connections::Limits;
+use contract::Code;
 use contract::wire::Who;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch as signal};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsAcceptor;
 
 use crate::shutdown::Ending;
@@ -63,8 +64,6 @@ const CONNECTIONS_MAX: usize = 1_000;
 const STRANGERS_MAX: usize = 128;
 /// Of all, connections that speak HTTP: they may stay without ever saying who they are.
 const HTTP_MAX: usize = 256;
-/// From the first byte to the end of the login.
-const STARTUP: Duration = Duration::from_secs(10);
 /// What a connection has left for its login when the process ends.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// After the listener refused a connection: out of file descriptors, usually.
@@ -99,14 +98,14 @@ impl SharedConnections {
         self.context.tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())))
     }
 
-    /// Gives it until `deadline`, and a moment when the process ends.
-    async fn in_time<T>(&self, deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
+    /// Gives a login until `deadline`, and a moment when the process ends.
+    async fn in_time<T>(&self, deadline: Instant, login: impl Future<Output = T>) -> Option<T> {
         let ending = async {
             self.ending.draining.cancelled().await;
             tokio::time::sleep(LAST_MOMENT).await;
         };
         tokio::select! {
-            done = tokio::time::timeout_at(deadline, work) => done.ok(),
+            done = timeout_at(deadline, login) => done.ok(),
             () = ending => None,
         }
     }
@@ -141,6 +140,11 @@ pub async fn serve(listener: TcpListener, context: PgWireContext, ending: Ending
     }
 }
 
+fn login_too_slow(within: Duration) -> ErrorResponse {
+    let message = format!("the login took longer than {within:?} and is given up");
+    ErrorResponse::new(Code::QueryTimeout, message).with_hint("connect again, with fewer connections at once")
+}
+
 async fn connection(
     socket: TcpStream,
     peer: SocketAddr,
@@ -149,17 +153,18 @@ async fn connection(
 ) {
     let _ = socket.set_nodelay(true);
     let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-    let deadline = Instant::now() + STARTUP;
-    let mut opened = match hall.in_time(deadline, startup::open(socket, hall)).await {
-        Some(Ok(Opening::Session(opened))) => opened,
-        Some(Ok(Opening::Http { io, secure })) => {
+    let deadline = Instant::now() + hall.context.limits.head;
+    // Nobody can be told yet, so nobody is cut off before the process has ended.
+    let mut opened = match timeout_at(deadline, startup::open(socket, hall)).await {
+        Ok(Ok(Opening::Session(opened))) => opened,
+        Ok(Ok(Opening::Http { io, secure })) => {
             let Ok(_place) = hall.http_places.try_acquire() else { return };
             drop(stranger); // each request says who it is
             let may_ask = secure || (hall.context.local && peer.ip().is_loopback());
             return http::serve(io, peer, (may_ask, hall.context.limits), hall.context.http.clone(), &hall.ending)
                 .await;
         }
-        Some(Ok(Opening::Over) | Err(_)) | None => return,
+        Ok(Ok(Opening::Over) | Err(_)) | Err(_) => return,
     };
     let login = hall.in_time(deadline, login::login(&mut opened, peer, hall)).await;
     let serving = hall.ending.serving();
@@ -167,7 +172,7 @@ async fn connection(
     let ended = match login {
         // A client that is logging in is told too: on a busy machine that takes longer than the last moment.
         _ if hall.ending.draining.is_cancelled() => ConnectionEnd::Fatal(ErrorResponse::from(&Error::ShuttingDown)),
-        None => ConnectionEnd::Closed,
+        None => ConnectionEnd::Fatal(login_too_slow(hall.context.limits.head)),
         Some(Err(end)) => end,
         Some(Ok(login)) => {
             drop(stranger);

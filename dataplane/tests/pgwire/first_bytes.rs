@@ -1,13 +1,15 @@
 //! The first bytes of a connection: TLS, HTTP, or something hostile.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use connections::{ConnectionTimeouts, Limits};
 use dataplane::protocols::pgwire;
 use dataplane::testing::demo_key;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_postgres::error::SqlState;
 
-use super::{simple, wired, wired_with};
+use super::{simple, wired, wired_by, wired_with, world};
 
 /// A certificate for loopback, as the server's configuration and as the client's trust.
 fn certificate() -> (Arc<rustls::ServerConfig>, rustls::RootCertStore) {
@@ -61,6 +63,20 @@ async fn away_from_loopback_rules_only_tls_is_served() {
     let mut silent = connector(roots, &[]).connect(name(), silent).await.unwrap();
     silent.write_all(STARTUP).await.unwrap();
     assert!(silent.read_u8().await.is_err(), "TLS at once needs the protocol's name");
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_login_that_takes_too_long_is_told_so() {
+    let within = Duration::from_secs(1);
+    let limits = Limits { head: within, ..ConnectionTimeouts::DEFAULT.limits() };
+    let wired = wired_by(limits, world().await, None, true).await;
+    let mut silent = wired.knock().await;
+    assert_eq!(greeted(&mut silent).await, b'R');
+    let mut told = Vec::new();
+    silent.read_to_end(&mut told).await.unwrap();
+    let told = String::from_utf8_lossy(&told);
+    assert!(told.contains("57014") && told.contains("the login took longer than 1s"), "{told}");
     wired.stop().await;
 }
 
