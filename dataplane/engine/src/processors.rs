@@ -19,7 +19,7 @@ thread_local! {
 /// Processors of a runtime's workers, one for each.
 #[derive(Debug)]
 pub struct WorkerProcessors {
-    left: Vec<usize>,
+    own: Vec<usize>,
     taken: AtomicUsize,
 }
 
@@ -27,8 +27,8 @@ impl WorkerProcessors {
     /// None where the process may use more of them than it has workers: there the kernel finds one that is idle.
     pub fn of(workers: NonZeroUsize) -> Self {
         let numbers = of_process().map(|set| numbers(&set)).unwrap_or_default();
-        let left = if numbers.len() == workers.get() { numbers } else { Vec::new() };
-        Self { left, taken: AtomicUsize::new(0) }
+        let own = if numbers.len() == workers.get() { numbers } else { Vec::new() };
+        Self { own, taken: AtomicUsize::new(0) }
     }
 
     /// Keeps the thread that calls to one of them, from the first call on. Threads and processes that it makes are kept
@@ -37,7 +37,7 @@ impl WorkerProcessors {
         if IS_BOUND.get() {
             return;
         }
-        let Some(number) = self.left.get(self.taken.fetch_add(1, Ordering::Relaxed)) else { return };
+        let Some(number) = self.own.get(self.taken.fetch_add(1, Ordering::Relaxed)) else { return };
         let mut one = CpuSet::new();
         // one that the system does not allow any more is done without
         IS_BOUND.set(one.set(*number).and_then(|()| sched_setaffinity(THIS_THREAD, &one)).is_ok());

@@ -182,7 +182,7 @@ fn side_by_side<W: Send, G: Send>(
     };
     std::thread::scope(|scope| {
         let further = || {
-            engine::processors::unbind(); // a thread of its own maker's processor would wait for that
+            engine::processors::unbind(); // on the processor of the thread that made it, it would wait for that one
             some()
         };
         let threads: Vec<_> = (1..count).map(|_| scope.spawn(further)).collect();
