@@ -136,7 +136,7 @@ impl Shop {
     /// Waits until a question to the database is answered with true.
     async fn until(&self, sql: &str) {
         let holds = async { while !self.client.query_one(sql, &[]).await.unwrap().get::<_, bool>(0) {} };
-        tokio::time::timeout(Duration::from_secs(30), holds).await.expect(sql);
+        tokio::time::timeout(Duration::from_secs(90), holds).await.expect(sql);
     }
 }
 

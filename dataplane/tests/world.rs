@@ -186,7 +186,7 @@ impl World {
     pub async fn count(&self, sql: &str) -> i64 {
         let mut session = self.engine.session().await.unwrap();
         let statement = engine::Statement { sql: sql.to_owned(), params: vec![], writes: false };
-        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let deadline = std::time::Instant::now() + Duration::from_mins(1);
         let ran = session.run(statement, deadline, &CancellationToken::new()).await.unwrap();
         let engine::Outcome::Rows(mut rows) = ran else { panic!("no rows: {sql}") };
         let batch = rows.next().await.unwrap().unwrap();
@@ -210,7 +210,7 @@ impl World {
     pub async fn behind_our_back(&self, sql: &str) {
         let mut session = self.engine.session().await.unwrap();
         let statement = engine::Statement { sql: sql.to_owned(), params: vec![], writes: true };
-        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let deadline = std::time::Instant::now() + Duration::from_mins(1);
         session.run(statement, deadline, &CancellationToken::new()).await.unwrap();
     }
 

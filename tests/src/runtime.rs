@@ -17,7 +17,7 @@ use tokio::process::Child;
 use crate::worker::setting;
 use crate::world::{command, connect, json_of};
 
-const WITHIN: Duration = Duration::from_mins(1);
+const WITHIN: Duration = Duration::from_mins(3);
 const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
 
 /// For how long things go wrong in a soak; a test run does not say.

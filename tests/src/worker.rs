@@ -22,7 +22,7 @@ pub mod setting {
 
 /// The shortest lease there is.
 pub const LEASE_SECS: u32 = 30;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Worker {
     url: String,

@@ -284,7 +284,7 @@ impl World {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), tried).await.expect("it came to hold within 30 s")
+        tokio::time::timeout(Duration::from_secs(90), tried).await.expect("it came to hold within 90 s")
     }
 
     /// Stops everything; a world that is only dropped leaves its database behind.

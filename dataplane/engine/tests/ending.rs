@@ -323,7 +323,9 @@ async fn what_the_engine_does_not_count_is_bounded_too() {
 async fn lists_of_a_constant_are_bounded_too() {
     let world = world().await.made(&["create table t(i int)", "insert into t values (7)"]).await;
     let long = "select length(list_transform(range(100000), x -> repeat('y', 1000000)))";
-    assert_eq!(world.answer(long).await.map_err(|error| error.kind), Err(Kind::OutOfMemory));
+    let failed = world.answer(long).await.map_err(|error| error.kind);
+    // It obeys between two vectors: on a machine that is busy the process ends before.
+    assert!(matches!(failed, Err(Kind::OutOfMemory | Kind::Starved)), "{failed:?}");
     // Where what it makes cannot be given up without memory, the process ends, and says why.
     let distinct = "update t set i = 1 where i = len(list_distinct(list_transform(range(15000000), x -> x * 1)))";
     let mut session = world.session().await.unwrap();

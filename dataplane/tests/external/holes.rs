@@ -37,7 +37,7 @@ async fn looked_at(session: &mut engine::Session, spool: &SpoolFile, column: &st
     let rows = spool.parquet_columns(true, &[column.to_owned()])?;
     let sql = format!("select count(*), bit_xor(hash(looked_at)) from ({rows}) as looked_at");
     let statement = Statement { sql, params: Vec::new(), writes: false };
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_mins(1);
     let outcome = session.run(statement, deadline, &CancellationToken::new()).await?;
     let Outcome::Rows(mut rows) = outcome else { panic!("no rows of {column}") };
     rows.next().await.unwrap()

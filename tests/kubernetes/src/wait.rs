@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 /// What a cluster on two busy cores may need for anything.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const PATIENCE: Duration = Duration::from_mins(3);
 
 /// Returns the object once it is there and `what` is true of it; at the deadline, the panic shows
 /// the object as it was last.

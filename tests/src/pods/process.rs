@@ -15,7 +15,7 @@ use tokio::process::{Child, ChildStdout};
 use super::Installation;
 use crate::world::command;
 
-const WITHIN: Duration = Duration::from_mins(1);
+const WITHIN: Duration = Duration::from_mins(3);
 
 pub struct Pod {
     child: Child,

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::command;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);
 const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };
 /// How a program asks a terminal where the cursor is, and a terminal's answer.
 const WHERE: &str = "\x1b[6n";

@@ -70,7 +70,7 @@ async fn a_new_identity_is_shown_to_the_control_plane_and_asked_of_it() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), refused).await.expect("new connections meet the new identity");
+    tokio::time::timeout(Duration::from_secs(90), refused).await.expect("new connections meet the new identity");
     // The open stream of rules stays, and so do psql's sessions.
     assert_eq!(pod.ready().await.1["control_plane"], "connected");
     assert_eq!(number(&installation.psql().await.unwrap(), "select 42").await, 42);

@@ -47,6 +47,7 @@ impl Traffic {
         let mut client = None;
         let mut number = self.next.fetch_add(1, Ordering::Relaxed);
         while !self.stop.load(Ordering::Relaxed) {
+            let (began, is_new) = (Instant::now(), client.is_none());
             let wrote = self.attempt(&mut client, &installation, number).await;
             match wrote {
                 Ok(()) => {
@@ -61,7 +62,9 @@ impl Traffic {
                 // Told while it was idle: the driver has read the farewell and closed.
                 Err(error) if error.is_closed() => client = None,
                 Err(error) => {
-                    self.failures.lock().unwrap().push(format!("{error:?}"));
+                    let phase = if client.is_none() { "connecting" } else { "writing" };
+                    let took = began.elapsed();
+                    self.failures.lock().unwrap().push(format!("{phase}, new {is_new}, {took:?}: {error:?}"));
                     client = None;
                 }
             }
@@ -103,7 +106,7 @@ impl Traffic {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let came = tokio::time::timeout(Duration::from_mins(1), enough).await;
+        let came = tokio::time::timeout(Duration::from_mins(3), enough).await;
         assert!(came.is_ok(), "the clients go on: {:?}", self.failures.lock().unwrap());
     }
 }

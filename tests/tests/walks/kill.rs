@@ -45,7 +45,7 @@ impl Process {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let text = tokio::time::timeout(Duration::from_mins(1), written).await.expect("the platform came up");
+        let text = tokio::time::timeout(Duration::from_mins(3), written).await.expect("the platform came up");
         let pair = |line: &str| {
             line.split_once('=').map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
         };
@@ -152,7 +152,7 @@ async fn a_killed_data_plane_has_lost_nothing_it_acknowledged() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    let reported = tokio::time::timeout(Duration::from_secs(30), reported).await;
+    let reported = tokio::time::timeout(Duration::from_secs(90), reported).await;
     let (entries, used) = reported.expect("every insert is in the audit log, and usage is what the log adds up to");
     let ids = inserts(&entries);
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "an entry stands twice");
@@ -225,7 +225,7 @@ async fn a_load_under_which_the_data_plane_is_killed_is_whole_or_not_there() {
             looks.tick().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), begun).await.expect("rows of it have come");
+    tokio::time::timeout(Duration::from_secs(90), begun).await.expect("rows of it have come");
     process.child.kill().await.unwrap(); // SIGKILL
     drop(sender);
     assert!(loading.join_next().await.unwrap().unwrap().is_err(), "nobody says that it was loaded");

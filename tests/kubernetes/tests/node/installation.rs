@@ -74,7 +74,7 @@ pub async fn address(world: &World, service: &str) -> String {
     service.spec.unwrap().cluster_ip.unwrap()
 }
 
-/// Returns when it is true; after a minute it fails.
+/// Returns when it is true; fails when patience is over.
 pub async fn eventually(what: &str, mut is: impl AsyncFnMut() -> bool) {
     let look = async {
         let mut turns = interval(LOOK_EVERY);

@@ -125,7 +125,8 @@ async fn outage(purpose: &str, how: Way) {
     proxy.way.send(Way::Open).unwrap();
     until(&maps, "acme-prod-config", "back", |it: &ConfigMap| it.uid() != uid).await;
     let recovered = back.elapsed();
-    assert!(recovered < Duration::from_secs(10), "{recovered:?}");
+    // three times as long on a machine that is busy with other things
+    assert!(recovered < Duration::from_secs(30), "{recovered:?}");
     operator.ready().await;
     let after = Held::by(&operator);
     assert!(after.is_flat(before), "{before:?}, and afterwards {after:?}");

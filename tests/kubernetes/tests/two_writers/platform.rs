@@ -17,12 +17,12 @@ use kube::api::PostParams;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client};
 use kubernetes::World;
+use kubernetes::wait::PATIENCE;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 const PASSWORD: &str = "correct horse battery";
-const PATIENCE: Duration = Duration::from_secs(30);
 /// The one Secret that storage integrations may name.
 pub const NAMED_SECRET: &str = "lake";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
