@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::Error;
 use crate::authority::Signers;
-use crate::cluster::backoff;
+use crate::cluster::backoff::Range;
 use crate::cluster::events::Events;
 use crate::cluster::queue::Queue;
 use crate::control_plane::ControlPlane;
@@ -123,10 +123,10 @@ pub struct Failures(Mutex<HashMap<Item, u32>>);
 
 impl Failures {
     /// It failed again: how long to wait.
-    pub fn failed(&self, item: &Item, entropy: &Entropy) -> Duration {
+    pub fn failed(&self, item: &Item, waits: Range, entropy: &Entropy) -> Duration {
         let mut all = locked(&self.0);
         let failures = all.entry(item.clone()).or_default();
-        let wait = backoff::OBJECT.wait(*failures, entropy);
+        let wait = waits.wait(*failures, entropy);
         *failures = failures.saturating_add(1);
         wait
     }
@@ -139,13 +139,14 @@ impl Failures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::backoff::OBJECT;
 
     #[test]
     fn waits_grow_with_each_failure_until_one_success() {
         let (failures, entropy, item) = (Failures::default(), Entropy::seeded(1), Item::Release);
-        let waits: Vec<_> = (0..12).map(|_| failures.failed(&item, &entropy)).collect();
+        let waits: Vec<_> = (0..12).map(|_| failures.failed(&item, OBJECT, &entropy)).collect();
         assert!(waits[0] < Duration::from_millis(201) && waits[11] > Duration::from_secs(100));
         failures.succeeded(&item);
-        assert!(failures.failed(&item, &entropy) < Duration::from_millis(201));
+        assert!(failures.failed(&item, OBJECT, &entropy) < Duration::from_millis(201));
     }
 }

@@ -111,6 +111,11 @@ impl Error {
     }
 }
 
+/// Whether the API server answers so while it has trouble of its own.
+pub fn struggles(code: u16) -> bool {
+    code >= 500 || code == 429
+}
+
 /// The API server refuses what it will always refuse, or it only struggles.
 fn of_status(code: u16, message: &str) -> Class {
     match code {

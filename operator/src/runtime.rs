@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::Error;
 use crate::authority::Signers;
+use crate::cluster::backoff::Range;
 use crate::cluster::events::Events;
 use crate::cluster::lease::Election;
 use crate::cluster::limits::{Fence, Limits};
@@ -267,7 +268,7 @@ impl Worker {
             Class::Conflict => ("conflict", Some((Duration::ZERO, Priority::Normal))),
             Class::Waiting => ("waiting", Some((WAITING, Priority::Normal))),
             class => {
-                let wait = self.context.failures.failed(item, &self.context.entropy);
+                let wait = self.context.failures.failed(item, Range::after(error), &self.context.entropy);
                 tracing::warn!(?item, %error, ?class, "could not be reconciled");
                 // what has failed stands behind what has not: one organization's troubles are its own
                 match class {

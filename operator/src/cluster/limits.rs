@@ -23,7 +23,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
-use crate::error::Refused;
+use crate::error::{Refused, struggles};
 use crate::metrics::Metrics;
 
 /// Enough for the rate at 80 ms an answer. More only wait in the server: it gives Services their
@@ -166,8 +166,7 @@ where
         answer.await.map_err(Into::into)
     };
     let answer = before(deadline, call).await.unwrap_or_else(|| Err(Refused::Timeout.into()));
-    let struggles = |code: http::StatusCode| code.is_server_error() || code == http::StatusCode::TOO_MANY_REQUESTS;
-    shared.answered(answer.as_ref().map_or(true, |answer| struggles(answer.status())));
+    shared.answered(answer.as_ref().map_or(true, |answer| struggles(answer.status().as_u16())));
     answer
 }
 

@@ -149,7 +149,7 @@ impl<K: Clone + Ord, V: Clone> Follow<K, V> {
             tokio::time::sleep(ABSENT).await;
         } else {
             tracing::warn!(kind = self.scope.name, %error, "a watch broke");
-            let wait = backoff::WATCH.wait(self.failures, &self.watches.entropy);
+            let wait = backoff::SERVER.wait(self.failures, &self.watches.entropy);
             self.failures = self.failures.saturating_add(1);
             tokio::time::sleep(wait).await;
         }
