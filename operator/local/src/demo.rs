@@ -60,7 +60,11 @@ pub async fn prepare(platform: &Platform, trust: bool) -> Result<Access, Error> 
     environments::wake(app, &org_id, &env_id).await?;
     environments::provision_all(app).await?;
     let key = api_keys::KeySeed { name: "demo".to_owned(), user_id: Some(owner_id), scopes: Scopes::all() };
-    let (_, key) = api_keys::seed(app, &env_id, &key).await?;
+    let (key_id, key) = api_keys::seed(app, &env_id, &key).await?;
+    // Started again, it serves by the rules that it had before, until it is told of this key.
+    if !local.knows(&env_id, &key_id).await {
+        return Err(Error::NotUp);
+    }
     let pgwire = local.pgwire(&env_id).await.ok_or(Error::NotUp)?;
     let tools = local.tools(&env_id).await.ok_or(Error::NotUp)?;
     Ok(Access {

@@ -11,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::EnvId;
 use contract::wire::{TIMEOUT_MS_MAX, Who, environment_name};
+use contract::{EnvId, KeyId};
 use controlplane::platform::StorageSettings;
 use controlplane::platform::identity::Authority;
 use controlplane::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
@@ -36,6 +36,8 @@ const ENGINE_MEMORY_BYTES: u64 = 4 << 30;
 /// What one engine may spill to disk.
 const ENGINE_SPILL_BYTES: u64 = 16 << 30;
 const CONCURRENT_QUERIES_MAX: usize = 100;
+/// What the rules with a new key may take to arrive, on a machine that is busy.
+const KNOWN_WITHIN: Duration = Duration::from_secs(30);
 
 /// How the engine's child process is started: the program, and what leads it to `engine::child`.
 #[derive(Debug, Clone)]
@@ -136,6 +138,14 @@ impl LocalEnvironments {
     /// Where an environment serves Arrow and agent tools.
     pub async fn tools(&self, env_id: &EnvId) -> Option<SocketAddr> {
         self.running.lock().await.get(env_id).map(|local| local.running.tools)
+    }
+
+    /// Waits until an environment knows a key that was made a moment ago; says whether it does.
+    pub async fn knows(&self, env_id: &EnvId, key_id: &KeyId) -> bool {
+        let rules = self.running.lock().await.get(env_id).map(|local| local.running.sessions.snapshots());
+        let Some(mut rules) = rules else { return false };
+        let arrived = rules.wait_for(|rules| rules.as_ref().is_some_and(|rules| rules.key(key_id).is_some()));
+        tokio::time::timeout(KNOWN_WITHIN, arrived).await.is_ok_and(|arrived| arrived.is_ok())
     }
 
     /// Where an environment tells what it measures.
