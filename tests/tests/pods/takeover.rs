@@ -47,7 +47,7 @@ impl Traffic {
         let mut client = None;
         let mut number = self.next.fetch_add(1, Ordering::Relaxed);
         while !self.stop.load(Ordering::Relaxed) {
-            let (began, is_new) = (Instant::now(), client.is_none());
+            let began = Instant::now();
             let wrote = self.attempt(&mut client, &installation, number).await;
             match wrote {
                 Ok(()) => {
@@ -63,8 +63,7 @@ impl Traffic {
                 Err(error) if error.is_closed() => client = None,
                 Err(error) => {
                     let phase = if client.is_none() { "connecting" } else { "writing" };
-                    let took = began.elapsed();
-                    self.failures.lock().unwrap().push(format!("{phase}, new {is_new}, {took:?}: {error:?}"));
+                    self.failures.lock().unwrap().push(format!("{phase}, {:?}: {error:?}", began.elapsed()));
                     client = None;
                 }
             }

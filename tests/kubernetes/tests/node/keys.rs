@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::installation::{Rest, Tenant, entry, eventually, shared};
 use super::wire_client::WireClient;
 
-/// Five times the goal: the API server that the deletion goes through has the machine with other tests.
-const REVOKED_WITHIN: Duration = Duration::from_secs(5);
+/// Three times the goal: the API server that the deletion goes through has the machine with other tests.
+const REVOKED_WITHIN: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn a_deleted_key_is_refused_at_once_and_its_secret_goes() {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::installation::{Tenant, installed};
 
-const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(40);
+const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(20);
 
 /// The pod of the operator that holds the lease.
 fn holder(lease: &Lease) -> String {

@@ -75,9 +75,9 @@ async fn one_that_is_killed_is_replaced_within_a_lease() {
     let start = Instant::now();
     first.kill().await;
     eventually("the second leads", async || second.leads().await).await;
-    // and some seconds for a machine that is busy with other things
+    // one second for a machine that is busy with other things
     let took = start.elapsed();
-    assert!(took < lease() + Duration::from_secs(5), "{took:?}");
+    assert!(took < lease() + Duration::from_secs(1), "{took:?}");
     figure(9, format_args!("a lease of {:?}: another leads {took:?} after the kill", lease()));
     let name = bench.tenant("acme", "prod").await;
     bench.settled(&name).await;
