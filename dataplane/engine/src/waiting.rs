@@ -20,8 +20,10 @@ use crate::turns::SessionPermit;
 /// How long one waits for nothing, at most twice.
 const UNUSED: Duration = Duration::from_secs(10);
 
-/// Where a hundred clients ask at once, the system goes from parent to child and back for so many statements each time,
-/// and caches stay warm: with 2, a quarter fewer are answered in a second.
+/// Sessions that may wait, for each processor.
+///
+/// Where many clients ask at once, the system goes from parent to child and back for so many statements each time. Caches
+/// stay warm so: with 2, a quarter fewer are answered in a second.
 const PER_PROCESSOR: usize = 8;
 
 pub fn places() -> usize {
