@@ -1,6 +1,7 @@
 //! The context of every reconcile: clients, stores, queue, clock and caches.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ pub struct Context {
     pub control_plane: ControlPlane,
     pub expected: Arc<Expected>,
     pub failures: Failures,
+    /// Whether an object came up while this operator did not lead, and was not looked at.
+    pub turned_away: AtomicBool,
     /// Of environments, what the last plan found as it should be.
     pub agreed: Agreements,
     /// Of environments, repairs that may be undone again and again.

@@ -5,6 +5,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use contract::Entropy;
@@ -171,6 +172,7 @@ fn context(
         signers,
         expected,
         failures: Failures::default(),
+        turned_away: AtomicBool::new(false),
         agreed: Agreements::default(),
         contested: Contested::default(),
         behind: std::sync::Mutex::default(),
@@ -200,13 +202,14 @@ fn watches(
     }
 }
 
-/// Who has just begun to lead looks at everything.
+/// Who has just begun to lead looks at everything. So does who leads again without having noticed that it did not: a
+/// renewal may be answered when the one before has run out, and the workers turned away whatever came up in between.
 async fn announce(context: Arc<Context>, synced: Arc<Synced>, mut fence: Fence, stop: CancellationToken) {
     let mut led = false;
     loop {
         let leads = leads(&fence);
         context.metrics.leads(leads);
-        if leads && !led {
+        if leads && (context.turned_away.swap(false, Ordering::SeqCst) || !led) {
             if stop.run_until_cancelled(synced.wait()).await.is_none() {
                 return;
             }
@@ -247,7 +250,7 @@ impl Worker {
 
     async fn look_at(&self, item: &Item) -> Option<(Duration, Priority)> {
         if !leads(&self.fence) {
-            return None;
+            return self.turn_away();
         }
         let context = &self.context;
         let (outcome, again) = match contained(reconcile(context, item)).await {
@@ -264,7 +267,7 @@ impl Worker {
 
     fn failed(&self, item: &Item, error: &Error) -> (&'static str, Option<(Duration, Priority)>) {
         match error.class() {
-            Class::Standby => ("standby", None),
+            Class::Standby => ("standby", self.turn_away()),
             Class::Conflict => ("conflict", Some((Duration::ZERO, Priority::Normal))),
             Class::Waiting => ("waiting", Some((WAITING, Priority::Normal))),
             class => {
@@ -278,6 +281,12 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Not looked at again before this operator leads: [`announce`] wakes everything then.
+    fn turn_away(&self) -> Option<(Duration, Priority)> {
+        self.context.turned_away.store(true, Ordering::SeqCst);
+        None
     }
 
     /// A long wait is made up to a tenth shorter: what began together does not come back together.
@@ -308,7 +317,58 @@ async fn reconcile(context: &Context, item: &Item) -> Result<Option<Duration>, E
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use contract::clock::SystemClock;
+    use tokio::sync::watch;
+
     use super::*;
+    use crate::cluster::queue::DEBOUNCE;
+
+    /// Of an operator whose API server never answers.
+    fn context_of(fence: Fence) -> Context {
+        let config = Config::try_parse_from(["operator", "--release-namespace", "sluice"]).unwrap();
+        let never = tower::service_fn(|_: http::Request<kube::client::Body>| {
+            std::future::pending::<Result<http::Response<kube::client::Body>, kube::Error>>()
+        });
+        let client = Client::new(never, "sluice");
+        let (metrics, entropy) = (Metrics::default(), Entropy::seeded(1));
+        let (events, _) = Events::new(client.clone(), "one".to_owned(), metrics.clone());
+        context(&config, client, Arc::new(SystemClock), entropy, metrics, events, fence)
+    }
+
+    #[tokio::test]
+    async fn whatever_was_turned_away_before_a_late_renewal_is_looked_at_after_it() {
+        const LONG: Duration = Duration::from_mins(1);
+        let (lease, fence) = watch::channel(Some(Instant::now() + LONG));
+        let context = Arc::new(context_of(fence.clone()));
+        let (synced, stop) = (Arc::new(Synced::default()), CancellationToken::new());
+        let tasks = TaskTracker::new();
+        tasks.spawn(announce(Arc::clone(&context), Arc::clone(&synced), fence.clone(), stop.clone()));
+        let worker = Worker { context: Arc::clone(&context), synced, fence };
+        let item = context.queue.next().await;
+        context.queue.done(&item, None);
+        for refused_by_the_fence in [false, true] {
+            // it runs out, and nobody is told
+            lease.send_if_modified(|until| {
+                *until = Some(Instant::now());
+                false
+            });
+            let again = if refused_by_the_fence {
+                worker.failed(&item, &Error::NotLeading).1
+            } else {
+                worker.look_at(&item).await
+            };
+            assert_eq!(again, None, "it does not lead");
+            lease.send(Some(Instant::now() + LONG)).unwrap();
+            let woken = tokio::time::timeout(LONG, context.queue.next()).await;
+            assert_eq!(woken.as_ref(), Ok(&item), "it leads again");
+            context.queue.done(&item, None);
+        }
+        lease.send(Some(Instant::now() + 2 * LONG)).unwrap();
+        let woken = tokio::time::timeout(4 * DEBOUNCE, context.queue.next()).await;
+        assert!(woken.is_err(), "a renewal in time wakes nothing");
+        stop.cancel();
+    }
 
     #[tokio::test]
     async fn a_panic_is_a_failure_of_one_object_and_is_tried_again() {
