@@ -22,8 +22,12 @@ use crate::governance::vouching::TokenIntrospection;
 
 const VERIFIED_MAX: u64 = 10_000;
 const VERIFIED_FOR: Duration = Duration::from_mins(5);
-/// How long a snapshot may be on its way; usually it is there within tens of milliseconds.
-const ANNOUNCED_WITHIN: Duration = Duration::from_millis(200);
+/// How long a snapshot with a key may be on its way; usually it is there within tens of milliseconds. Whoever shows a
+/// key that was revoked waits as long.
+const KEY_WITHIN: Duration = Duration::from_millis(200);
+/// The same of one with somebody whom the control plane has just confirmed: without it they would be told that they are
+/// nobody.
+const CONFIRMED_WITHIN: Duration = Duration::from_secs(5);
 /// Keys that may wait for a core to be checked on.
 const WAITING_MAX: usize = 64;
 
@@ -101,7 +105,7 @@ impl Sessions {
     async fn admit_token(&self, text: &str, peer: Option<IpAddr>) -> Result<AuthenticatedCaller, Error> {
         self.reached(peer)?;
         let who = self.0.vouching.whose(text).await?;
-        let rules = announced(&self.0.snapshots, |rules| is_known(rules, &who)).await?;
+        let rules = confirmed(&self.0.snapshots, &who).await?;
         let caller = standing_in(&rules, &who, None, self.0.clock.now())?;
         Ok(AuthenticatedCaller { who, caller, secret: None })
     }
@@ -116,7 +120,8 @@ impl Sessions {
         let Some(presented) = Presented::parse(key_text, &rules.key_pepper.0) else {
             return Err(refused);
         };
-        let rules = announced(&self.0.snapshots, |rules| rules.key_by_prefix(presented.prefix()).is_some()).await?;
+        let has_key = |rules: &Governance| rules.key_by_prefix(presented.prefix()).is_some();
+        let rules = announced(&self.0.snapshots, KEY_WITHIN, has_key).await?;
         let Some((key, secret)) = rules.key_by_prefix(presented.prefix()) else {
             return Err(refused);
         };
@@ -207,20 +212,26 @@ impl SessionsInner {
 /// The snapshot that knows what was made a moment ago: a key must be accepted as soon as its
 /// creation was answered, and the snapshot that holds it is on its way. Only what somebody has
 /// proven to be ours is waited for, and never long.
-pub(crate) async fn announced(
+async fn announced(
     snapshots: &Snapshots,
+    within: Duration,
     known: impl Fn(&Governance) -> bool,
 ) -> Result<Arc<Governance>, Error> {
     let mut snapshots = snapshots.clone();
     let arrived = |rules: &Option<Arc<Governance>>| rules.as_deref().is_some_and(&known);
     // Too late, or no more to come: the snapshot there is decides.
-    let _ = tokio::time::timeout(ANNOUNCED_WITHIN, snapshots.wait_for(arrived)).await;
+    let _ = tokio::time::timeout(within, snapshots.wait_for(arrived)).await;
     let rules = snapshots.borrow().clone();
     rules.ok_or(Error::NoGovernance)
 }
 
+/// The snapshot that knows somebody whom the control plane has just confirmed, or the last one that came in time.
+pub(crate) async fn confirmed(snapshots: &Snapshots, who: &Who) -> Result<Arc<Governance>, Error> {
+    announced(snapshots, CONFIRMED_WITHIN, |rules| is_known(rules, who)).await
+}
+
 /// Does the snapshot have the key or the user at all?
-pub(crate) fn is_known(rules: &Governance, who: &Who) -> bool {
+fn is_known(rules: &Governance, who: &Who) -> bool {
     match who {
         Who::Key { key_id } => rules.key(key_id).is_some(),
         Who::Session { user_id, .. } => rules.members.contains_key(user_id),

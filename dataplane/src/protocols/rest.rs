@@ -41,7 +41,7 @@ use super::{credential, keyed, request_id};
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
 use crate::agents::triggers::Triggers;
-use crate::governance::sessions::{announced, is_known};
+use crate::governance::sessions::confirmed;
 use crate::pipeline::Once;
 use crate::request::ask::with_standard_strings;
 use crate::shutdown::Ending;
@@ -68,7 +68,7 @@ impl RestContext {
 
     /// The control plane has authenticated them; whether we know them yet is a matter of moments.
     async fn announced(&self, who: &Who) {
-        let _ = announced(&self.pipeline.snapshots, |rules| is_known(rules, who)).await;
+        let _ = confirmed(&self.pipeline.snapshots, who).await;
     }
 }
 
