@@ -153,7 +153,7 @@ impl World {
             origin: Origin::Rest,
             by_dashboard: false,
             agent: DeclaredAgent::default(),
-            timeout: Some(Duration::from_secs(20)),
+            timeout: Some(Duration::from_mins(1)),
             cancel: CancellationToken::new(),
             transaction: None,
             names: Names::default(),

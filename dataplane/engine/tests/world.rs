@@ -95,7 +95,7 @@ impl World {
 }
 
 pub fn soon() -> Instant {
-    Instant::now() + Duration::from_mins(1)
+    Instant::now() + Duration::from_mins(3)
 }
 
 /// Of what nobody gives up.
