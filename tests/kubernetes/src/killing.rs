@@ -12,6 +12,8 @@ use crate::bench::Bench;
 
 /// Longer than one that has something to do pauses, on a machine that is busy.
 const IDLE: Duration = Duration::from_secs(6);
+/// It leads, and has read everything, before it does anything.
+const FIRST: Duration = Duration::from_mins(1);
 /// The API server may still do meanwhile what was on its way; a lease would be longer.
 const UNDER_WAY: Duration = Duration::from_millis(200);
 const LEASE: &str = "sluice-operator";
@@ -55,7 +57,8 @@ pub async fn killed_after(bench: &Bench, steps: u64, counted: fn(&str) -> bool) 
     let metrics = receiver.await.unwrap();
     let (mut last, mut since) = (0, Instant::now());
     let mut ticks = tokio::time::interval(Duration::from_millis(1));
-    while last < steps && since.elapsed() < IDLE {
+    let patience = |done: u64| if done == 0 { FIRST } else { IDLE };
+    while last < steps && since.elapsed() < patience(last) {
         ticks.tick().await;
         let now = count(&metrics, counted);
         if now != last {

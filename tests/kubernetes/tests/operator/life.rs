@@ -41,7 +41,8 @@ async fn an_applied_environment_gets_its_children_within_its_budget_of_requests(
     let status = environment.status.unwrap();
     assert_eq!((status.phase, status.env_id), (Some(EnvironmentPhase::Provisioning), environment.metadata.uid));
     let asked = bench.asked(&audit);
-    let writes: Vec<_> = asked.iter().filter(|it| it.is_write() && it.resource != "events").collect();
+    // one that a busy server did not answer in time is made again
+    let writes: Vec<_> = asked.iter().filter(|it| it.is_write() && it.resource != "events" && it.code != 504).collect();
     let reads: Vec<_> = asked.iter().filter(|it| it.verb == "get" || it.verb == "list").collect();
     // a state of the pod is told behind them, and on a slow machine it may be there before this is counted
     let told = writes.iter().filter(|it| it.resource == "environments/status").count();
