@@ -22,11 +22,9 @@ use crate::governance::vouching::TokenIntrospection;
 
 const VERIFIED_MAX: u64 = 10_000;
 const VERIFIED_FOR: Duration = Duration::from_mins(5);
-/// How long a snapshot with a key may be on its way; usually it is there within tens of milliseconds. Whoever shows a
-/// key that was revoked waits as long.
+/// How long a snapshot with a key may be on its way, usually tens of milliseconds. A revoked key is refused as late.
 const KEY_WITHIN: Duration = Duration::from_millis(200);
-/// The same of one with somebody whom the control plane has just confirmed: without it they would be told that they are
-/// nobody.
+/// The same for a user or a key that the control plane has just confirmed, who would be refused otherwise.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(5);
 /// Keys that may wait for a core to be checked on.
 const WAITING_MAX: usize = 64;
